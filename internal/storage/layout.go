@@ -1,0 +1,39 @@
+package storage
+
+import "fmt"
+
+// Where a task keeps its things. Every key of a task begins with its prefix, so that erasing a
+// task is erasing a prefix.
+
+// InputKey is a task's input, named by the hash of the request body: of two creations that race
+// with one idempotency key and different bodies, neither overwrites the other's input.
+func InputKey(taskID, bodyHash string) string {
+	return "tasks/" + taskID + "/input-" + bodyHash + ".json"
+}
+
+// ItemKey is the record of an item that has its outcome, a task.Item.
+func ItemKey(taskID string, index int) string {
+	return fmt.Sprintf("tasks/%s/items/%06d.json", taskID, index)
+}
+
+// ItemsKey is the list of all items, one task.Item a line, written when a task ends.
+func ItemsKey(taskID string) string { return "tasks/" + taskID + "/items.jsonl" }
+
+// ResultKey is a task's result as JSON.
+func ResultKey(taskID string) string { return "tasks/" + taskID + "/result.json" }
+
+// GroupKey is the share of a batch that one child workflow works on.
+func GroupKey(taskID string, group int) string {
+	return fmt.Sprintf("tasks/%s/groups/%05d.json", taskID, group)
+}
+
+// DocumentKey is something kept of one document of a task: its inline text, its extracted text.
+func DocumentKey(taskID string, index int, what string) string {
+	return fmt.Sprintf("tasks/%s/documents/%06d/%s", taskID, index, what)
+}
+
+// ArtifactsPrefix is where a task's artifacts are; ArtifactKey is one of them.
+func ArtifactsPrefix(taskID string) string { return "tasks/" + taskID + "/artifacts/" }
+
+// ArtifactKey is the key of an artifact. The name is one that longhaul chose, never a client's.
+func ArtifactKey(taskID, name string) string { return ArtifactsPrefix(taskID) + name }
