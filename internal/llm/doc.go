@@ -1,0 +1,7 @@
+// Package llm is the port to language models: what a call is, what an answer is, and what a
+// failed call means for the next attempt.
+//
+// openai holds the adapter that speaks the OpenAI wire; simulated is a provider of our own that
+// answers it without a model; llmtest is a scripted provider for tests. Nothing here retries and
+// nothing here remembers: retries belong to Temporal, memory to the ledger.
+package llm

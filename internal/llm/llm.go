@@ -1,0 +1,98 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"longhaul/internal/task"
+)
+
+// Request is one call for one answer. Its JSON is what the ledger hashes, so a field that changes
+// the answer belongs here, and a field that does not (a deadline, a trace id) must stay out.
+type Request struct {
+	Model       string    `json:"model"`
+	Messages    []Message `json:"messages"`
+	MaxTokens   int       `json:"max_tokens,omitempty"`  // 0 lets the provider decide
+	Temperature *float64  `json:"temperature,omitempty"` // nil lets the provider decide; 0 is sent as 0
+}
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    string `json:"role"` // system, user or assistant
+	Content string `json:"content"`
+}
+
+// Response is a complete answer: its text is not empty and its finish reason was accepted.
+type Response struct {
+	Text         string `json:"text"`
+	FinishReason string `json:"finish_reason"` // stop; or length, when the provider cut the answer at MaxTokens
+	Model        string `json:"model"`         // as the provider named it
+	RequestID    string `json:"request_id,omitempty"`
+	Usage        Usage  `json:"usage"`
+	Simulated    bool   `json:"simulated,omitempty"` // the built-in simulated provider answered
+}
+
+// Usage is what the provider says a call used. Known is false when it said nothing: the numbers
+// are then unknown, not zero.
+type Usage struct {
+	Known        bool  `json:"known"`
+	InputTokens  int64 `json:"input_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	CachedTokens int64 `json:"cached_tokens,omitempty"` // part of InputTokens
+}
+
+// Progress tells how far a streaming answer has come.
+type Progress struct {
+	Bytes int    // of answer text so far
+	Tail  string // the last part of that text, at most 200 characters, whole characters only
+}
+
+// Model answers requests. It makes exactly one HTTP request a call: whoever calls it decides about
+// trying again. Cancelling ctx closes the connection to the provider. onProgress may be nil; it is
+// called from the calling goroutine. The error is always an *Error, or ctx's own.
+type Model interface {
+	Complete(ctx context.Context, req Request, onProgress func(Progress)) (Response, error)
+}
+
+// Class says what a failed call means for the next attempt.
+type Class string
+
+// The classes.
+const (
+	Retry Class = "retry" // a passing fault: try again with backoff
+	Wait  Class = "wait"  // asked to slow down: try again after RetryAfter, and count no fault
+	Final Class = "final" // trying again cannot help
+)
+
+// Error is a call that gave no answer.
+type Error struct {
+	Class        Class
+	Code         task.Code // one of the model codes
+	Message      string    // what the provider said, cut to 500 characters, without keys
+	Provider     string    // the provider's configured name
+	Status       int       // HTTP status; 0 when no answer came
+	ProviderCode string    // the provider's own error code or type
+	RequestID    string
+	RetryAfter   time.Duration // 0 when no hint was given
+	Partial      Usage         // what the provider said it used for the failed call, if it did
+	Err          error         // what was behind it, for the log
+}
+
+// Error is the sentence for a log line.
+func (e *Error) Error() string {
+	if e.Status == 0 {
+		return fmt.Sprintf("%s: %s: %s", e.Provider, e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s: HTTP %d: %s", e.Provider, e.Code, e.Status, e.Message)
+}
+
+// Unwrap gives what was behind it.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Task puts the error into the words that a task and its reader use.
+func (e *Error) Task() *task.Error {
+	t := task.Errorf(e.Code, "%s", e.Message).Because(e)
+	t.Provider = &task.Provider{Name: e.Provider, Status: e.Status, Code: e.ProviderCode, RequestID: e.RequestID}
+	return t
+}

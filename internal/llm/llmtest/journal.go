@@ -1,0 +1,158 @@
+package llmtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxKept is how much of a prompt the journal keeps, in bytes. Markers and hashes see all of it.
+const maxKept = 16 << 10
+
+// Call is one request for an answer.
+type Call struct {
+	Number  int    // from 1, over all calls
+	Attempt int    // from 1, over the calls with this prompt
+	Marker  string // the one that matched; "" if none did
+	Nth     int    // from 1, over the calls with this marker; 0 without one
+	Model   string
+	Prompt  string // the contents of all messages, a blank line between them; whole in Handle, cut in the journal
+	Hash    string // of the whole prompt
+	Stream  bool
+	Body    []byte // the request as it came; nil in the journal
+	Header  http.Header
+	// IdempotencyKey is the header of that name; "" if there was none.
+	IdempotencyKey string
+
+	Began  time.Time
+	Ended  time.Time // when the reply was through, or the client was gone; zero while it runs
+	Status int       // what it was answered with; 0 while it is not
+	Gone   bool      // the client closed its socket before the reply was through
+}
+
+// Counts sums the journal up.
+type Counts struct {
+	Total, InFlight, MaxInFlight int
+	Answered                     int // replies that went through to their end, errors and cuts included
+	Gone                         int // calls whose client closed its socket before that
+}
+
+// Hash is the name of a prompt in the default answer and in the journal.
+func Hash(prompt string) string {
+	sum := sha256.Sum256([]byte(prompt))
+	return hex.EncodeToString(sum[:6])
+}
+
+// begin writes a call into the journal and chooses its reply.
+func (p *Provider) begin(call Call) (int, Reply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.attempts[call.Hash]++
+	call.Number, call.Attempt, call.Began = len(p.calls)+1, p.attempts[call.Hash], time.Now()
+	rule := p.match(&call)
+	kept := call
+	kept.Prompt, kept.Body = strings.Clone(call.Prompt[:min(len(call.Prompt), maxKept)]), nil
+	p.calls = append(p.calls, kept)
+	p.counts.Total++
+	p.counts.InFlight++
+	p.counts.MaxInFlight = max(p.counts.MaxInFlight, p.counts.InFlight)
+	p.change()
+	return len(p.calls) - 1, p.choose(rule, call)
+}
+
+// end notes how a call came out.
+func (p *Provider) end(index, status int, gone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	call := &p.calls[index]
+	call.Ended, call.Status, call.Gone = time.Now(), status, gone
+	p.counts.InFlight--
+	if gone {
+		p.counts.Gone++
+	} else {
+		p.counts.Answered++
+	}
+	p.change()
+}
+
+// change wakes everyone who waits for something. The lock is held.
+func (p *Provider) change() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Calls is the journal so far, in order.
+func (p *Provider) Calls() []Call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.calls)
+}
+
+// CallsWith is the part of the journal whose marker is this, or whose kept prompt holds it.
+func (p *Provider) CallsWith(marker string) []Call {
+	return slices.DeleteFunc(p.Calls(), func(c Call) bool { return c.Marker != marker && !strings.Contains(c.Prompt, marker) })
+}
+
+// Repeats gives the hashes of the prompts that were asked more than once, with how often.
+func (p *Provider) Repeats() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	repeats := map[string]int{}
+	for hash, n := range p.attempts {
+		if n > 1 {
+			repeats[hash] = n
+		}
+	}
+	return repeats
+}
+
+// Counts sums the journal up.
+func (p *Provider) Counts() Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counts
+}
+
+// Wait returns once the counts are as wanted; the error is the context's.
+func (p *Provider) Wait(ctx context.Context, wanted func(Counts) bool) error {
+	for {
+		p.mu.Lock()
+		counts, changed := p.counts, p.changed
+		p.mu.Unlock()
+		if wanted(counts) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// WaitFor returns once n calls have come in.
+func (p *Provider) WaitFor(ctx context.Context, n int) error {
+	return p.Wait(ctx, func(c Counts) bool { return c.Total >= n })
+}
+
+// WaitGone returns once the clients of n calls have closed their sockets before the end.
+func (p *Provider) WaitGone(ctx context.Context, n int) error {
+	return p.Wait(ctx, func(c Counts) bool { return c.Gone >= n })
+}
+
+// Reset empties the journal and lets every marker start anew. There must be no call in flight.
+func (p *Provider) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.counts.InFlight > 0 {
+		panic("llmtest: the journal was reset with calls in flight")
+	}
+	p.calls, p.attempts, p.counts = nil, map[string]int{}, Counts{}
+	for _, r := range p.rules {
+		r.used = 0
+	}
+}

@@ -1,0 +1,106 @@
+package llmtest
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"time"
+)
+
+// write sends a reply up to its end, and gives errGone if the client did not wait for it.
+func (r Reply) write(w http.ResponseWriter, req *http.Request) (status int, err error) {
+	status = r.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if !pause(req, r.Delay) {
+		return 0, errGone
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	maps.Copy(w.Header(), r.Header)
+	if r.End == Close {
+		w.Header().Set("Transfer-Encoding", "identity") // no chunks: the body ends with the connection
+	}
+	w.WriteHeader(status)
+	flush := http.NewResponseController(w).Flush
+	whole := r.End == Finish && len(r.Parts) == 1 && !r.Bytewise // sent in one piece, with its length
+	for i, part := range r.Parts {
+		if i > 0 && !pause(req, r.Gap) {
+			return status, errGone
+		}
+		for _, piece := range r.pieces(part) {
+			if _, err := w.Write(piece); err != nil {
+				return status, errGone
+			}
+			if !whole && flush() != nil {
+				return status, errGone
+			}
+		}
+	}
+	return status, r.linger(w, req)
+}
+
+// pieces are what is flushed one by one.
+func (r Reply) pieces(part []byte) [][]byte {
+	if !r.Bytewise {
+		return [][]byte{part}
+	}
+	pieces := make([][]byte, len(part))
+	for i := range part {
+		pieces[i] = part[i : i+1]
+	}
+	return pieces
+}
+
+// linger is the end of a reply that does not end by itself.
+func (r Reply) linger(w http.ResponseWriter, req *http.Request) error {
+	flush := http.NewResponseController(w).Flush
+	switch r.End {
+	case Silence:
+		_ = flush() // the status line at least is sent
+		<-req.Context().Done()
+		return errGone
+	case Ping:
+		gap := r.Gap
+		if gap == 0 {
+			gap = 20 * time.Millisecond
+		}
+		for pause(req, gap) {
+			if _, err := w.Write([]byte(": ping\n\n")); err != nil || flush() != nil {
+				break
+			}
+		}
+		return errGone
+	}
+	return nil
+}
+
+// leave closes the connection for the ends that do.
+func (r Reply) leave(w http.ResponseWriter) {
+	switch r.End {
+	case Cut:
+		panic(http.ErrAbortHandler) // net/http closes the connection without ending the body
+	case Reset:
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		_ = conn.(*net.TCPConn).SetLinger(0) // close sends a reset
+		_ = conn.Close()
+	}
+}
+
+// pause waits, and reports whether the client is still there.
+func pause(req *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return req.Context().Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-req.Context().Done():
+		return false
+	}
+}

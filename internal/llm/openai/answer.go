@@ -1,0 +1,154 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"longhaul/internal/llm"
+	"longhaul/internal/task"
+)
+
+// answer is what a call has given so far.
+type answer struct {
+	chunk   chunk // the newest
+	text    text
+	refusal text
+	chose   bool // there was a choice
+	finish  string
+	model   string
+	usage   llm.Usage
+}
+
+// collect reads a stream to its end and says what it amounts to.
+func (x *exchange) collect(stream *goopenai.ChatCompletionStream, onProgress func(llm.Progress)) (llm.Response, error) {
+	var a answer
+	for {
+		line, err := stream.RecvRaw()
+		switch {
+		case errors.Is(err, io.EOF):
+			return x.conclude(&a)
+		case err != nil && a.finish != "" && !told(x.fault(err)):
+			return x.conclude(&a) // only the usage or the end mark is missing
+		case err != nil:
+			return llm.Response{}, spent(x.fault(err), a.usage)
+		}
+		unfinished := a.finish == ""
+		grew, err := a.add(line)
+		if err != nil {
+			return llm.Response{}, spent(x.fail(llm.Retry, task.BadResponse, "a part of the answer is not JSON: %s", err), a.usage)
+		}
+		if grew {
+			x.grew()
+		}
+		if unfinished && a.finish != "" {
+			x.hurry(afterFinish)
+		}
+		if grew && onProgress != nil {
+			onProgress(a.text.progress())
+		}
+	}
+}
+
+// told reports whether an error is the provider's word, as opposed to a connection that gave no more.
+func told(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && !errors.Is(e, errCut)
+}
+
+// spent notes on an error what the failed call used.
+func spent(err error, usage llm.Usage) error {
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		e.Partial = usage
+	}
+	return err
+}
+
+// add takes a chunk in, and reports whether it brought text or thought.
+func (a *answer) add(line []byte) (bool, error) {
+	c := &a.chunk
+	c.reset()
+	if err := json.Unmarshal(line, c); err != nil {
+		return false, err
+	}
+	if a.model == "" {
+		a.model = c.Model.text()
+	}
+	if usage := c.Usage.usage(); usage.Known {
+		a.usage = usage
+	}
+	first := &c.Choices[0]
+	a.chose = a.chose || first.there()
+	a.finish = or(strings.ToLower(first.FinishReason.text()), a.finish)
+	return a.hear(&first.Delta) || a.hear(&first.Message), nil
+}
+
+// hear takes in what a message says.
+func (a *answer) hear(m *message) bool {
+	wrote, refused := a.text.add(m.Content), a.refusal.add(m.Refusal)
+	return wrote || refused || truthy(m.Reasoning) || truthy(m.ReasoningContent)
+}
+
+// ending is what a finish reason says of an answer.
+type ending int
+
+const (
+	unknown  ending = iota // taken for complete, with a warning
+	complete               // the model came to its end
+	limited                // the model came to the limit of tokens
+	filtered               // the provider does not want to say it
+	broken                 // the provider could not go on
+	missing                // the stream ended without any
+)
+
+// endings is every finish reason that providers are known to give, in lower case.
+var endings = map[string]ending{
+	"": missing, "null": missing,
+	"stop": complete, "eos": complete, "end_turn": complete, "stop_sequence": complete, "tool_calls": complete, "function_call": complete,
+	"length": limited, "max_tokens": limited,
+	"content_filter": filtered, "sensitive": filtered, "refusal": filtered, "safety": filtered,
+	"abort": broken, "error": broken, "network_error": broken, "insufficient_system_resource": broken, "cancelled": broken,
+}
+
+// conclude turns an answer that will not grow any more into a response, or says why it is none.
+func (x *exchange) conclude(a *answer) (llm.Response, error) {
+	a.text.flush()
+	if e := x.verdict(a); e != nil {
+		return llm.Response{}, spent(e, a.usage)
+	}
+	reason := "stop"
+	switch endings[a.finish] {
+	case limited:
+		reason = "length"
+	case unknown:
+		x.client.config.Log.WarnContext(x.caller, "finish reason not known, taken for stop",
+			"provider", x.client.config.Name, "finish_reason", x.client.scrub.line(a.finish, maxCode), "request_id", x.requestID)
+	}
+	return llm.Response{
+		Text: a.text.String(), FinishReason: reason, Model: a.model, RequestID: x.requestID, Usage: a.usage,
+		Simulated: x.header.Get("X-Longhaul-Simulated") == "true",
+	}, nil
+}
+
+// verdict is nil for an answer that is one.
+func (x *exchange) verdict(a *answer) error {
+	ending := endings[a.finish]
+	switch blank := strings.TrimSpace(a.text.String()) == ""; {
+	case !a.chose:
+		return x.fail(llm.Retry, task.BadResponse, "the answer has no choices in it")
+	case ending == filtered || a.refusal.String() != "":
+		return x.fail(llm.Final, task.ContentFiltered, "%s", or(a.refusal.String(), "the provider withheld the answer (finish reason "+a.finish+")"))
+	case ending == broken:
+		return x.fail(llm.Retry, task.AnswerIncomplete, "the provider broke the answer off (finish reason %s)", a.finish)
+	case ending == missing:
+		return x.fail(llm.Retry, task.AnswerIncomplete, "the answer ended without a finish reason")
+	case blank && ending == limited:
+		return x.fail(llm.Final, task.AnswerIncomplete, "the limit of tokens was used up before the answer began; allow more tokens")
+	case blank:
+		return x.fail(llm.Retry, task.BadResponse, "the answer is empty")
+	}
+	return nil
+}

@@ -1,0 +1,11 @@
+// Package openai calls model providers that speak the OpenAI chat wire, and tells honestly how each
+// call ended.
+//
+// go-openai marshals the request and hands over the stream's lines; everything on the wire is ours
+// (exchange is the Doer under it): headers, fields it cannot send, server-sent events, error bodies
+// of every shape, timeouts and size caps. The chunks are decoded here too, because providers write
+// numbers as strings and content as lists, and one such field must not lose an answer.
+//
+// A call is one HTTP request. Nothing here retries, waits for a rate limit, remembers another call,
+// or lets a key out: what leaves as an error has been through scrub.
+package openai

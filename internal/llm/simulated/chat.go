@@ -1,0 +1,160 @@
+package simulated
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// request is the part of a chat request that is understood here.
+type request struct {
+	Messages      []message `json:"messages"`
+	Stream        bool      `json:"stream"`
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	MaxTokens           int `json:"max_tokens"`
+	MaxCompletionTokens int `json:"max_completion_tokens"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// system and user are the instructions, and the newest message of the user.
+func (r request) split() (system, user string) {
+	for _, m := range r.Messages {
+		switch m.Role {
+		case "system", "developer":
+			system += m.Content + "\n"
+		case "user":
+			user = m.Content
+		}
+	}
+	return system, user
+}
+
+// limit is the most tokens an answer may have; 0 is none.
+func (r request) limit() int { return max(r.MaxTokens, r.MaxCompletionTokens) }
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+type choice struct {
+	Index        int      `json:"index"`
+	Message      *message `json:"message,omitempty"`
+	Delta        *delta   `json:"delta,omitempty"`
+	FinishReason *string  `json:"finish_reason"`
+}
+
+type delta struct {
+	Role    string `json:"role,omitempty"`
+	Content string `json:"content,omitempty"`
+}
+
+type completion struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage"`
+}
+
+func (s server) chat(w http.ResponseWriter, r *http.Request) {
+	var req request
+	if !decode(w, r, &req) {
+		return
+	}
+	system, user := req.split()
+	if strings.TrimSpace(user) == "" {
+		refuse(w, http.StatusBadRequest, "messages has no message of the user with text in it")
+		return
+	}
+	text, reason := summarise(system, user), "stop"
+	if limit := req.limit(); limit > 0 && tokens(text) > limit {
+		text, reason = firstTokens(text, limit), "length"
+	}
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, system+user)
+	c := completion{
+		ID: fmt.Sprintf("chatcmpl-sim-%016x", hash.Sum64()), Object: "chat.completion", Created: time.Now().Unix(), Model: Model,
+		Usage: &usage{Prompt: tokens(system) + tokens(user), Completion: tokens(text)},
+	}
+	c.Usage.Total = c.Usage.Prompt + c.Usage.Completion
+	pieces := chunks(text)
+	gap := s.pace(system+user, len(pieces))
+	if req.Stream {
+		stream(w, r, c, pieces, gap, reason, req.StreamOptions.IncludeUsage)
+		return
+	}
+	if pause(r, gap*time.Duration(len(pieces))) {
+		c.Choices = []choice{{Message: &message{"assistant", text}, FinishReason: &reason}}
+		answer(w, http.StatusOK, c)
+	}
+}
+
+// stream sends a completion piece by piece, and stops when the client goes away.
+func stream(w http.ResponseWriter, r *http.Request, c completion, pieces []string, gap time.Duration, reason string, withUsage bool) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	used := c.Usage
+	c.Object, c.Usage = "chat.completion.chunk", nil
+	send := func(choices ...choice) bool {
+		c.Choices = append([]choice{}, choices...)
+		event, err := json.Marshal(c)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "data: %s\n\n", event)
+		}
+		return err == nil && http.NewResponseController(w).Flush() == nil
+	}
+	if !send(choice{Delta: &delta{Role: "assistant"}}) {
+		return
+	}
+	for _, piece := range pieces {
+		if !pause(r, gap) || !send(choice{Delta: &delta{Content: piece}}) {
+			return
+		}
+	}
+	if !send(choice{Delta: &delta{}, FinishReason: &reason}) {
+		return
+	}
+	if c.Usage = used; withUsage && !send() {
+		return
+	}
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+// chunks cuts an answer into pieces of some words, as a model sends it.
+func chunks(text string) []string {
+	var pieces []string
+	from, words := 0, 0
+	for i, r := range text {
+		if r == ' ' || r == '\n' || wide(r) {
+			words++
+		}
+		if words == 4 {
+			pieces, from, words = append(pieces, text[from:i]), i, 0
+		}
+	}
+	return append(pieces, text[from:])
+}
+
+// pause waits, and reports whether the client is still there.
+func pause(r *http.Request, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}

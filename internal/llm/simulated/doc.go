@@ -1,0 +1,24 @@
+// Package simulated is a model provider without a model: an OpenAI-compatible server whose answers
+// are extracts of the text it is given, so that everything around a model can be run and shown on
+// one machine without a key. It says that it is simulated: in the header x-longhaul-simulated and
+// in the name of its model.
+//
+// # The shape of a prompt
+//
+// The system message has the instructions, with a line such as
+//
+//	Length: at most 300 words.
+//
+// The user message has the source text between lines of their own:
+//
+//	<document name="report.pdf">      or      <part n="2" of="5">
+//	...                                       ...
+//	</document>                               </part>
+//
+// Only what is between such lines is text; without any, the whole user message is. Of several
+// documents or parts, each has its share in the answer. The answer is whole sentences of the text in
+// their order and their language, at most as many words as asked for (200 if nothing is said); a
+// Chinese, Japanese or Korean character is a word.
+//
+// It invents nothing, remembers nothing, calls nobody, and is never used when a provider is configured.
+package simulated
