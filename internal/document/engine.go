@@ -1,0 +1,76 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klippa-app/go-pdfium"
+	"github.com/klippa-app/go-pdfium/webassembly"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// engineMemoryPages bounds the memory of the PDF engine in WebAssembly pages of 64 KiB: 512 MiB.
+const engineMemoryPages = 8192
+
+// pdfEngine is PDFium in WebAssembly, compiled when it is first needed. It sees no file system.
+type pdfEngine struct {
+	cacheDir string
+	pool     pdfium.Pool // nil until it is needed
+}
+
+// instance gives a fresh engine for one document.
+func (e *pdfEngine) instance() (pdfium.Pdfium, error) {
+	if err := e.ready(); err != nil {
+		return nil, err
+	}
+	lib, err := e.pool.GetInstanceWithContext(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("start the PDF engine: %w", err)
+	}
+	return lib, nil
+}
+
+// ready compiles the engine, or loads what a process before this one compiled.
+func (e *pdfEngine) ready() error {
+	if e.pool != nil {
+		return nil
+	}
+	cache, unlock := openCache(e.cacheDir)
+	defer unlock()
+	config := wazero.NewRuntimeConfig().
+		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).
+		WithMemoryLimitPages(engineMemoryPages).
+		WithCompilationCache(cache)
+	pool, err := webassembly.Init(webassembly.Config{
+		MaxTotal: 1, FSConfig: wazero.NewFSConfig(), RuntimeConfig: config, Stdout: io.Discard, Stderr: io.Discard,
+	})
+	if err != nil {
+		return fmt.Errorf("compile the PDF engine: %w", err)
+	}
+	e.pool = pool
+	return nil
+}
+
+// openCache gives the cache in a folder, held by this process alone until unlock is called, so that
+// of many processes one compiles and the others load. A folder that cannot be written means a cache
+// in memory.
+func openCache(dir string) (cache wazero.CompilationCache, unlock func()) {
+	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
+		return wazero.NewCompilationCache(), func() {}
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return wazero.NewCompilationCache(), func() {}
+	}
+	lockFile(file) // without the lock two may compile, which costs time only
+	cache, err = wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		cache = wazero.NewCompilationCache()
+	}
+	return cache, func() { _ = file.Close() }
+}

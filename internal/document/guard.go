@@ -1,0 +1,106 @@
+package document
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"longhaul/internal/task"
+)
+
+// notPublic are the blocks of IPv4 that lead nowhere, inside, or to many.
+var notPublic = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
+	"192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+)
+
+// public6 is all of IPv6 that is in public use, but for notPublic6: tunnels and examples.
+var (
+	public6    = netip.MustParsePrefix("2000::/3")
+	notPublic6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
+
+// guard decides which addresses may be dialled. It sees each one after its name was resolved and
+// right before the connection, so a name cannot show it one address and lead to another.
+type guard struct {
+	hosts    []string // host or host:port
+	networks []netip.Prefix
+}
+
+func newGuard(allowed []string) guard {
+	var g guard
+	for _, entry := range allowed {
+		entry = strings.ToLower(strings.TrimSpace(entry))
+		if network, err := netip.ParsePrefix(entry); err == nil {
+			g.networks = append(g.networks, network.Masked())
+		} else {
+			g.hosts = append(g.hosts, entry)
+		}
+	}
+	return g
+}
+
+// dial connects to host:port, under guard unless the configuration trusts that host by name.
+func (g guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+	if !g.trusts(address) {
+		dialer.ControlContext = g.check
+	}
+	return dialer.DialContext(ctx, network, address)
+}
+
+func (g guard) trusts(address string) bool {
+	address = strings.ToLower(address)
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && (slices.Contains(g.hosts, address) || slices.Contains(g.hosts, host))
+}
+
+// check is called with the address about to be dialled.
+func (g guard) check(_ context.Context, _, address string, _ syscall.RawConn) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return blocked()
+	}
+	ip := target.Addr().Unmap()
+	for _, network := range g.networks {
+		if network.Contains(ip) {
+			return nil
+		}
+	}
+	if !public(ip) || target.Port() != 80 && target.Port() != 443 {
+		return blocked()
+	}
+	return nil
+}
+
+// blocked does not name the address: what a name means inside is nobody's business outside.
+func blocked() error {
+	return task.Errorf(task.FetchBlocked,
+		"only public addresses on ports 80 and 443 are fetched; upload the file, or ask the operator to allow its host")
+}
+
+// public reports whether ip is an address of the public internet.
+func public(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	within := func(p netip.Prefix) bool { return p.Contains(ip) }
+	switch {
+	case ip.Zone() != "":
+		return false
+	case ip.Is4():
+		return !slices.ContainsFunc(notPublic, within)
+	}
+	return public6.Contains(ip) && !slices.ContainsFunc(notPublic6, within)
+}
+
+func prefixes(all ...string) []netip.Prefix {
+	out := make([]netip.Prefix, 0, len(all))
+	for _, one := range all {
+		out = append(out, netip.MustParsePrefix(one))
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/klippa-app/go-pdfium"
+	"github.com/klippa-app/go-pdfium/enums"
+	pdferrors "github.com/klippa-app/go-pdfium/errors"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+
+	"longhaul/internal/task"
+)
+
+const (
+	mostPages    = 50_000 // nobody's document has more; broken files claim thousands of millions
+	scannedBelow = 20     // visible characters: a page with a picture and fewer is a scan
+	garbledAbove = 0.1    // share of characters that mean nothing
+
+	objectsLooked = 50 // of a page or form, in search of a picture
+)
+
+// pdfDocument is an open PDF and what was found on the way through it.
+type pdfDocument struct {
+	lib     pdfium.Pdfium
+	doc     references.FPDF_DOCUMENT
+	out     writer
+	broken  pageList // pages that could not be read
+	scanned pageList // pages that are a picture of text
+	garbled pageList // pages whose characters mean nothing
+}
+
+// readPDF takes the text of every page. A page that cannot be read is a warning, not an end.
+func readPDF(j *job) (Text, error) {
+	lib, err := j.engine.instance()
+	if err != nil {
+		return Text{}, err
+	}
+	defer func() { _ = lib.Close() }() // the next document gets a fresh one anyway
+	open := &requests.OpenDocument{FileReader: j.file, FileReaderSize: j.size}
+	if j.Password != "" {
+		open.Password = &j.Password
+	}
+	opened, err := lib.OpenDocument(open)
+	if err != nil {
+		return Text{}, openError(err, j.Password != "")
+	}
+	count, err := lib.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: opened.Document})
+	if err != nil {
+		return Text{}, damaged("its pages cannot be counted", err)
+	}
+	if count.PageCount > mostPages {
+		return Text{}, task.Errorf(task.DocumentTooComplex, "it claims to have %d pages, the limit is %d", count.PageCount, mostPages)
+	}
+	d := &pdfDocument{lib: lib, doc: opened.Document, out: writer{limit: j.limit}}
+	for i := range count.PageCount {
+		d.page(i)
+		j.progress(i+1, count.PageCount)
+		if d.out.over() {
+			return Text{}, tooMuchText(j.limit)
+		}
+	}
+	return d.verdict(count.PageCount)
+}
+
+// openError says why a PDF does not open.
+func openError(err error, tried bool) error {
+	switch {
+	case errors.Is(err, pdferrors.ErrPassword) && tried:
+		return task.Errorf(task.PasswordRequired, "the password given does not open it")
+	case errors.Is(err, pdferrors.ErrPassword):
+		return task.Errorf(task.PasswordRequired, "it opens with a password only; give it, or send the file without one")
+	case errors.Is(err, pdferrors.ErrSecurity):
+		return task.Errorf(task.PasswordRequired, "it is encrypted in a way that is not supported; send the file without encryption")
+	}
+	return damaged("it is not a PDF that can be opened", err)
+}
+
+// page adds the text of one page, numbered from 0.
+func (d *pdfDocument) page(index int) {
+	text, pictures, err := d.read(index)
+	seen := count(text, visible)
+	switch {
+	case err != nil:
+		d.broken.add(index)
+	case seen < scannedBelow && pictures:
+		d.scanned.add(index)
+	case garbledShare(text) > garbledAbove:
+		d.garbled.add(index)
+	}
+	if seen > 0 {
+		d.out.WriteString(strings.TrimSpace(text) + "\n\n")
+	}
+}
+
+// read gives a page's text and whether it has pictures. Form fields and notes are no part of a
+// page's text until they are drawn into it.
+func (d *pdfDocument) read(index int) (text string, pictures bool, err error) {
+	page, err := d.load(index)
+	if err != nil {
+		return "", false, err
+	}
+	notes, err := d.lib.FPDFPage_GetAnnotCount(&requests.FPDFPage_GetAnnotCount{Page: page})
+	if err == nil && notes.Count > 0 {
+		_, _ = d.lib.FPDFPage_Flatten(&requests.FPDFPage_Flatten{Page: page, Usage: requests.FPDFPage_FlattenUsageNormalDisplay})
+		d.close(page)
+		if page, err = d.load(index); err != nil {
+			return "", false, err
+		}
+	}
+	defer d.close(page)
+	got, err := d.lib.GetPageText(&requests.GetPageText{Page: page})
+	if err != nil {
+		return "", false, err
+	}
+	text = reflow(mendHyphens(strings.ReplaceAll(got.Text, "\r\n", "\n")))
+	return text, count(text, visible) < scannedBelow && d.hasPictures(page), nil
+}
+
+func (d *pdfDocument) load(index int) (requests.Page, error) {
+	loaded, err := d.lib.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.doc, Index: index})
+	if err != nil {
+		return requests.Page{}, err
+	}
+	return requests.Page{ByReference: &loaded.Page}, nil
+}
+
+func (d *pdfDocument) close(page requests.Page) {
+	_, _ = d.lib.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: *page.ByReference})
+}
+
+// hasPictures looks for an image among the first objects of a page.
+func (d *pdfDocument) hasPictures(page requests.Page) bool {
+	objects, err := d.lib.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: page})
+	if err != nil {
+		return false
+	}
+	for i := range min(objects.Count, objectsLooked) {
+		object, err := d.lib.FPDFPage_GetObject(&requests.FPDFPage_GetObject{Page: page, Index: i})
+		if err == nil && d.isPicture(object.PageObject, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPicture tells an image, or a form (a drawing used like a stamp) with one in it.
+func (d *pdfDocument) isPicture(object references.FPDF_PAGEOBJECT, depth int) bool {
+	const deep = 3
+	kind, err := d.lib.FPDFPageObj_GetType(&requests.FPDFPageObj_GetType{PageObject: object})
+	if err != nil || kind.Type != enums.FPDF_PAGEOBJ_FORM || depth == deep {
+		return err == nil && kind.Type == enums.FPDF_PAGEOBJ_IMAGE
+	}
+	inner, err := d.lib.FPDFFormObj_CountObjects(&requests.FPDFFormObj_CountObjects{PageObject: object})
+	if err != nil {
+		return false
+	}
+	for i := range min(inner.Count, objectsLooked) {
+		child, err := d.lib.FPDFFormObj_GetObject(&requests.FPDFFormObj_GetObject{PageObject: object, Index: uint64(i)})
+		if err == nil && d.isPicture(child.PageObject, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// verdict is the text with its warnings, or why there is none worth having.
+func (d *pdfDocument) verdict(pages int) (Text, error) {
+	text := d.out.String()
+	switch {
+	case len(d.broken.pages) == pages:
+		return Text{}, damaged("none of its pages can be read", nil)
+	case blank(text), len(d.scanned.pages)*2 > pages && count(text, visible) < scannedBelow*pages:
+		return Text{}, task.Errorf(task.NoText, "there is (nearly) no text in it, as in scanned paper (pages: %d); run OCR over it first", pages)
+	case garbledShare(text) > garbledAbove:
+		return Text{}, task.Errorf(task.GarbledText,
+			"its fonts do not say which characters they show, so %.0f %% of the text has no meaning; run OCR over it first", 100*garbledShare(text))
+	}
+	out := Text{Markdown: text, Pages: pages}
+	for _, warning := range []string{
+		d.broken.warning("could not be read"),
+		d.scanned.warning("a picture and nearly no text, OCR would be needed"),
+		d.garbled.warning("characters without meaning"),
+	} {
+		if warning != "" {
+			out.Warnings = append(out.Warnings, warning)
+		}
+	}
+	return out, nil
+}
+
+// pageList collects page numbers, from 1.
+type pageList struct{ pages []int }
+
+func (l *pageList) add(index int) { l.pages = append(l.pages, index+1) }
+
+// warning names the pages, the first of them if there are many.
+func (l *pageList) warning(what string) string {
+	const most = 20
+	if len(l.pages) == 0 {
+		return ""
+	}
+	names := strings.Trim(strings.ReplaceAll(fmt.Sprint(l.pages[:min(len(l.pages), most)]), " ", ", "), "[]")
+	if more := len(l.pages) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return "pages " + names + ": " + what
+}
+
+// count counts the characters of a text that are of a kind.
+func count(text string, kind func(rune) bool) int {
+	n := 0
+	for _, r := range text {
+		if kind(r) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,111 @@
+package document
+
+import (
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"longhaul/internal/task"
+)
+
+// progressPause is the least time between two progress replies.
+const progressPause = 200 * time.Millisecond
+
+// ServeIfChild must be the first call of every main and TestMain whose program extracts documents.
+// In a process that an Extractor started it serves documents and never returns; in any other it
+// returns at once.
+func ServeIfChild() { serveIfChild(identify, readers()) }
+
+func serveIfChild(identify func(*job) error, readers map[string]reader) {
+	config, ok := os.LookupEnv(childVariable)
+	if !ok {
+		return
+	}
+	out := os.Stdout
+	os.Stdout = os.Stderr // replies only on the pipe, whatever a library prints
+	s := server{identify: identify, readers: readers, replies: gob.NewEncoder(out)}
+	if err := s.serve(config, os.Stdin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve answers requests until the parent closes the pipe. A panic is let through: it ends this
+// process, and the parent knows what to do.
+func (s *server) serve(config string, in io.Reader) error {
+	if err := json.Unmarshal([]byte(config), &s.settings); err != nil {
+		return fmt.Errorf("settings of an extraction process: %w", err)
+	}
+	if err := limitAddressSpace(s.settings.MemoryBytes); err != nil {
+		return fmt.Errorf("limit memory: %w", err)
+	}
+	s.engine.cacheDir = s.settings.CacheDir
+	for req := range incoming(in) {
+		if err := s.replies.Encode(s.answer(req)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// incoming reads requests beside the work, so that the end of the parent is noticed during it.
+func incoming(in io.Reader) <-chan request {
+	requests := make(chan request)
+	go func() {
+		decoder := gob.NewDecoder(in)
+		for {
+			var req request
+			if err := decoder.Decode(&req); err != nil {
+				os.Exit(0) // the parent is gone, or has no more work
+			}
+			requests <- req
+		}
+	}()
+	return requests
+}
+
+// server is the inside of an extraction process.
+type server struct {
+	settings settings
+	identify func(*job) error // sets a job's format
+	readers  map[string]reader
+	engine   pdfEngine
+	replies  *gob.Encoder
+	told     time.Time // of the last progress reply
+}
+
+func (s *server) answer(req request) reply {
+	if req.Warm {
+		return failure(s.engine.ready())
+	}
+	text, err := s.read(req.Input)
+	if err != nil {
+		return failure(err)
+	}
+	return reply{Last: true, Text: text}
+}
+
+// failure is the last reply for err; with a nil err it is simply the last.
+func failure(err error) reply {
+	if err == nil {
+		return reply{Last: true}
+	}
+	if e, ok := errors.AsType[*task.Error](err); ok {
+		return reply{Last: true, Code: e.Code, Detail: e.Detail}
+	}
+	return reply{Last: true, Fault: err.Error()}
+}
+
+// progress tells the parent how far a document is, not too often.
+func (s *server) progress(done, total int) {
+	if time.Since(s.told) < progressPause {
+		return
+	}
+	s.told = time.Now()
+	_ = s.replies.Encode(reply{Done: done, Total: total}) // a parent that is gone ends us soon
+}
