@@ -1,0 +1,182 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"longhaul/internal/task"
+)
+
+// Schema is a compiled JSON Schema. It is safe for concurrent use.
+type Schema struct{ compiled *jsonschema.Schema }
+
+// MaxErrors is how many places one Check names at most.
+const MaxErrors = 100
+
+// Compile reads a JSON Schema, 2020-12 unless it says otherwise. A schema that refers to anything
+// outside itself is refused, so one sent by a user cannot read a file or call an address.
+func Compile(raw json.RawMessage) (*Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+	}
+	const here = "schema:///"
+	c := jsonschema.NewCompiler()
+	c.UseLoader(denied{})
+	c.AssertFormat()
+	if err := c.AddResource(here, doc); err != nil {
+		return nil, fmt.Errorf("add schema: %w", err)
+	}
+	compiled, err := c.Compile(here)
+	if err != nil {
+		return nil, fmt.Errorf("compile schema: %w", err)
+	}
+	return &Schema{compiled: compiled}, nil
+}
+
+// denied is the loader that loads nothing.
+type denied struct{}
+
+func (denied) Load(url string) (any, error) {
+	return nil, fmt.Errorf("the schema refers to %s, and only references within itself are allowed", url)
+}
+
+// Check gives every place where a JSON text breaks the schema, in the order of their pointers and
+// at most MaxErrors of them; none means that it is valid. The text must be WellFormed.
+func (s *Schema) Check(raw json.RawMessage) []task.FieldError {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return []task.FieldError{{Detail: "is not JSON"}}
+	}
+	// The validator computes with exact numbers, so one of a million digits must not reach it.
+	if vast := numbers(value, nil, tooLong); len(vast) > 0 {
+		return tidy(vast)
+	}
+	found := append(s.spelling(value), s.names(value, nil)...)
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(value)); ok {
+		found = append(found, s.tell(invalid)...)
+		if len(found) == 0 { // the fault is where no single schema holds
+			found = append(found, task.FieldError{Detail: "does not have an allowed form"})
+		}
+	}
+	return tidy(found)
+}
+
+// spelling finds numbers that are whole but not written so, such as 300.0: JSON Schema takes them
+// as integers, and most programs do not.
+func (s *Schema) spelling(value any) []task.FieldError {
+	return numbers(value, nil, func(path []string, n json.Number) string {
+		at := lookup(s.compiled, path)
+		if at == nil || at.Types == nil || !slices.Equal(at.Types.ToStrings(), []string{"integer"}) {
+			return ""
+		}
+		if strings.ContainsAny(string(n), ".eE") {
+			return "must be a whole number, written with digits alone"
+		}
+		return ""
+	})
+}
+
+// names finds the keys that an object may not have because of how they are written.
+func (s *Schema) names(value any, path []string) []task.FieldError {
+	var found []task.FieldError
+	switch v := value.(type) {
+	case map[string]any:
+		at := lookup(s.compiled, path)
+		for key, inner := range v {
+			here := append(slices.Clip(path), key)
+			if at != nil && at.PropertyNames != nil && at.PropertyNames.Validate(key) != nil {
+				found = append(found, task.FieldError{Pointer: Pointer(here...), Detail: "is not an allowed name" + form(at.PropertyNames)})
+			}
+			found = append(found, s.names(inner, here)...)
+		}
+	case []any:
+		for i, inner := range v {
+			found = append(found, s.names(inner, append(slices.Clip(path), fmt.Sprint(i)))...)
+		}
+	}
+	return found
+}
+
+// form says what a name must look like, if the schema tells it by a pattern.
+func form(names *jsonschema.Schema) string {
+	if names.Pattern == nil {
+		return ""
+	}
+	return "; names match the pattern " + names.Pattern.String()
+}
+
+// numbers asks about every number in a value; what is not "" becomes an error.
+func numbers(value any, path []string, ask func([]string, json.Number) string) []task.FieldError {
+	var found []task.FieldError
+	switch v := value.(type) {
+	case json.Number:
+		if detail := ask(path, v); detail != "" {
+			found = append(found, task.FieldError{Pointer: Pointer(path...), Detail: detail})
+		}
+	case map[string]any:
+		for key, inner := range v {
+			found = append(found, numbers(inner, append(slices.Clip(path), key), ask)...)
+		}
+	case []any:
+		for i, inner := range v {
+			found = append(found, numbers(inner, append(slices.Clip(path), fmt.Sprint(i)), ask)...)
+		}
+	}
+	return found
+}
+
+// maxDigits is the length of the longest number taken, and the largest exponent. A float64 goes
+// to 1e308; ids and amounts stay far below.
+const maxDigits = 400
+
+func tooLong(_ []string, n json.Number) string {
+	_, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	digits := strings.TrimLeft(exponent, "+-0")
+	if len(n) > maxDigits || len(digits) > 3 || len(digits) == 3 && digits > fmt.Sprint(maxDigits) {
+		return fmt.Sprintf("is a number of more than %d digits", maxDigits)
+	}
+	return ""
+}
+
+// lookup finds the schema that holds for a place in a value; nil when several might, or none.
+func lookup(s *jsonschema.Schema, path []string) *jsonschema.Schema {
+	for s != nil && s.Ref != nil {
+		s = s.Ref
+	}
+	if s == nil || len(path) == 0 {
+		return s
+	}
+	if inner, ok := s.Properties[path[0]]; ok {
+		return lookup(inner, path[1:])
+	}
+	if s.Items2020 != nil {
+		return lookup(s.Items2020, path[1:])
+	}
+	inner, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	return lookup(inner, path[1:])
+}
+
+// tidy sorts errors, drops repetitions and keeps the first MaxErrors.
+func tidy(found []task.FieldError) []task.FieldError {
+	slices.SortFunc(found, func(a, b task.FieldError) int {
+		return strings.Compare(a.Pointer+"\x00"+a.Detail, b.Pointer+"\x00"+b.Detail)
+	})
+	found = slices.Compact(found)
+	return found[:min(len(found), MaxErrors)]
+}
+
+// Pointer makes a JSON Pointer of the steps to a place; none is the whole document, "".
+func Pointer(path ...string) string {
+	var b strings.Builder
+	for _, step := range path {
+		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
+	}
+	return b.String()
+}
