@@ -1,0 +1,67 @@
+package config
+
+import "time"
+
+// Config is what longhaul can be told. Load fills every field, so none needs a default in the code
+// that reads it.
+type Config struct {
+	DataDir       string `knob:"data_dir" default:"./data" help:"folder for what is kept on this machine: the bucket, and the database of make run"`
+	BucketURL     string `knob:"bucket_url" default:"" help:"where files, answers and results are: s3://name?region=..., file:///folder, mem://; empty means the folder bucket in data_dir"`
+	TemporalUIURL string `knob:"temporal_ui_url" default:"" help:"address of the Temporal Web UI, for links to it; empty means no links"`
+
+	API    API    `knob:"api"`
+	Worker Worker `knob:"worker"`
+	LLM    LLM    `knob:"llm"`
+	Fetch  Fetch  `knob:"fetch"`
+	Log    Log    `knob:"log"`
+}
+
+// API is for the HTTP API alone.
+type API struct {
+	Listen    string `knob:"listen" default:"127.0.0.1:8080" help:"address and port; with no keys it must be a loopback address"`
+	Keys      []Key  `knob:"keys" default:"" help:"who may use the API, as tenant:key,tenant2:key2; a tenant may have several keys; none means one tenant, no login, loopback only"`
+	MaxBody   Bytes  `knob:"max_body" default:"8MiB" min:"1KiB" help:"largest JSON body of a request"`
+	MaxUpload Bytes  `knob:"max_upload" default:"512MiB" min:"1KiB" help:"largest file that can be uploaded"`
+}
+
+// Key lets whoever knows it act as a tenant.
+type Key struct {
+	Tenant string
+	Key    Secret
+}
+
+// Worker is for the workers alone.
+type Worker struct {
+	LLMConcurrency       int           `knob:"llm_concurrency" default:"50" min:"1" help:"model calls at a time, in one worker"`
+	DocumentsConcurrency int           `knob:"documents_concurrency" default:"4" min:"1" help:"documents fetched or read at a time, in one worker"`
+	StopTimeout          time.Duration `knob:"stop_timeout" default:"20s" min:"1s" help:"how long calls in hand may go on when a worker is asked to stop"`
+}
+
+// LLM is the model provider.
+type LLM struct {
+	Provider    string        `knob:"provider" default:"" help:"name of the provider in errors and logs; empty means the host of base_url"`
+	BaseURL     string        `knob:"base_url" default:"" help:"address of an OpenAI-compatible API, up to and with /v1; empty means OpenAI's if there is a key, and the built-in simulated model if not"`
+	Key         Secret        `knob:"key" default:"" help:"API key of the provider; with neither key nor base_url set, OPENAI_API_KEY and OPENAI_BASE_URL are used"`
+	Model       string        `knob:"model" default:"" help:"model for tasks that name none; empty means gpt-5-mini"`
+	Profile     string        `knob:"profile" default:"" help:"whose habits to expect: openai or generic; empty means openai at OpenAI's address, generic elsewhere"`
+	Timeout     time.Duration `knob:"timeout" default:"30m" min:"1s" help:"longest that one call may take"`
+	IdleTimeout time.Duration `knob:"idle_timeout" default:"2m" min:"1s" help:"longest silence within one call"`
+	ChunkTokens int           `knob:"chunk_tokens" default:"3000" min:"200" help:"largest piece of a document in one call, in tokens"`
+	MaxAttempts int           `knob:"max_attempts" default:"6" min:"1" help:"calls made for one answer before giving up; waiting for a rate limit does not count"`
+}
+
+// Simulated reports whether the built-in model answers because no provider was named.
+func (l LLM) Simulated() bool { return l.BaseURL == "" }
+
+// Fetch is for documents that are given as a URL.
+type Fetch struct {
+	AllowPrivate []string      `knob:"allow_private" default:"" help:"what may be fetched although it is not public: a network (10.1.0.0/16), a host, or host:port"`
+	MaxBytes     Bytes         `knob:"max_bytes" default:"256MiB" min:"1KiB" help:"largest document"`
+	Timeout      time.Duration `knob:"timeout" default:"5m" min:"1s" help:"longest that one document may take"`
+}
+
+// Log is how the programs tell what they do.
+type Log struct {
+	Level  string `knob:"level" default:"info" oneof:"debug info warn error" help:"least important lines to write"`
+	Format string `knob:"format" default:"text" oneof:"text json" help:"how a line is written"`
+}

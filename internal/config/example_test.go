@@ -1,0 +1,124 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the example files anew")
+
+// TestExamples_followTheCode keeps the two example files at the root what the fields of Config say.
+// After a change of a setting: go test ./internal/config -update
+func TestExamples_followTheCode(t *testing.T) {
+	for file, want := range map[string]string{".env.example": envExample(), "longhaul.example.yaml": fileExample()} {
+		path := filepath.Join("..", "..", file)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
+		}
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, want, string(got), "%s is behind the code: go test ./internal/config -update", file)
+	}
+}
+
+// TestExamples_areTheDefaults loads both, the first with every line switched on.
+func TestExamples_areTheDefaults(t *testing.T) {
+	want, err := Load(Source{Dir: "/x"})
+	require.NoError(t, err)
+
+	var env []string
+	for line := range strings.Lines(envExample()) {
+		if assignment, ok := strings.CutPrefix(strings.TrimSpace(line), "#LONGHAUL_"); ok {
+			env = append(env, "LONGHAUL_"+assignment)
+		}
+	}
+	require.Len(t, env, len(knobs(&Config{}))+1)
+	got, err := Load(Source{Dir: "/x", Env: env})
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	path := filepath.Join(t.TempDir(), "all.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(fileExample()), 0o600))
+	got, err = Load(Source{Dir: "/x", Args: []string{"--config", path}})
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+func envExample() string {
+	var b strings.Builder
+	b.WriteString(`# Every setting with its default. Copy to .env, take the # away from the lines that you change, and
+# load it: set -a; . ./.env; set +a
+# A setting may also stand in longhaul.yaml, or be a flag; flags win, then variables, then the file.
+
+# A model provider in two lines. They count while LONGHAUL_LLM_BASE_URL and LONGHAUL_LLM_KEY are not
+# set. Without any of the four the built-in simulated model answers.
+#OPENAI_API_KEY=
+#OPENAI_BASE_URL=https://api.openai.com/v1
+
+# Which Temporal: the variables of the Temporal SDK. With TEMPORAL_ADDRESS set, make run starts none.
+#TEMPORAL_ADDRESS=127.0.0.1:7233
+#TEMPORAL_NAMESPACE=default
+#TEMPORAL_API_KEY=
+#TEMPORAL_TLS_CLIENT_CERT_PATH=
+#TEMPORAL_TLS_CLIENT_KEY_PATH=
+#TEMPORAL_TLS_SERVER_CA_CERT_PATH=
+
+# where the configuration file is (none is needed)
+#LONGHAUL_CONFIG=
+
+`)
+	for _, k := range knobs(&Config{}) {
+		fmt.Fprintf(&b, "# %s\n#%s=%s\n\n", k.describe(), k.env(), k.fallback)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func fileExample() string {
+	var b strings.Builder
+	b.WriteString(`# Every setting with its default. Copy to longhaul.yaml, and keep the lines that you change.
+# What is not here is a mistake, and is told at the start. Secrets are better off in the environment.
+`)
+	section := ""
+	for _, k := range knobs(&Config{}) {
+		heading, name, nested := strings.Cut(k.key, ".")
+		if !nested {
+			fmt.Fprintf(&b, "\n# %s\n%s: %s\n", k.describe(), k.key, k.yaml())
+			continue
+		}
+		if heading != section {
+			fmt.Fprintf(&b, "\n%s:\n", heading)
+			section = heading
+		}
+		fmt.Fprintf(&b, "  # %s\n  %s: %s\n", k.describe(), name, k.yaml())
+	}
+	return b.String()
+}
+
+func (k knob) describe() string {
+	text := k.help
+	if len(k.oneOf) > 0 {
+		text += " (" + strings.Join(k.oneOf, ", ") + ")"
+	}
+	if k.least != "" {
+		text += " (at least " + k.least + ")"
+	}
+	return text
+}
+
+func (k knob) yaml() string {
+	switch k.field.Interface().(type) {
+	case []Key:
+		return "[] # as [{tenant: name, key: secret}]"
+	case []string:
+		return "[]"
+	case int:
+		return k.fallback
+	}
+	return fmt.Sprintf("%q", k.fallback)
+}

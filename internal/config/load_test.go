@@ -1,0 +1,223 @@
+package config_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/config"
+)
+
+func TestLoad_defaults(t *testing.T) {
+	dir := t.TempDir()
+	cfg, err := config.Load(config.Source{Dir: dir})
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "data"), cfg.DataDir)
+	require.Equal(t, "file://"+filepath.Join(dir, "data", "bucket"), cfg.BucketURL)
+	require.Equal(t, "127.0.0.1:8080", cfg.API.Listen)
+	require.Equal(t, config.Bytes(8<<20), cfg.API.MaxBody)
+	require.Equal(t, 30*time.Minute, cfg.LLM.Timeout)
+	require.True(t, cfg.LLM.Simulated())
+	require.Equal(t, "simulated", cfg.LLM.Provider)
+}
+
+func TestLoad_strongestSourceWins(t *testing.T) {
+	file := "llm:\n  max_attempts: 2\n  chunk_tokens: 1000\n  timeout: 1m\n"
+	tests := map[string]struct {
+		args, env []string
+		want      int
+	}{
+		"file":          {want: 2},
+		"variable":      {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS=3"}, want: 3},
+		"flag":          {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS=3"}, args: []string{"--llm-max-attempts", "4"}, want: 4},
+		"empty is none": {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS="}, want: 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := config.Load(config.Source{Dir: folder(t, file), Args: test.args, Env: test.env})
+			require.NoError(t, err)
+			require.Equal(t, test.want, cfg.LLM.MaxAttempts)
+			require.Equal(t, 1000, cfg.LLM.ChunkTokens)
+			require.Equal(t, time.Minute, cfg.LLM.Timeout)
+		})
+	}
+}
+
+func TestLoad_reportsAllMistakesTogether(t *testing.T) {
+	dir := folder(t, "llm:\n  modle: x\n  chunk_tokens: 10\nfetch:\n  allow_private: [10.0.0.0/99]\nlog: {level: loud}\n")
+	_, err := config.Load(config.Source{
+		Dir: dir, Args: []string{"--worker-stop-timeout", "soon"},
+		Env: []string{"LONGHAUL_API_MAX_BODY=big", "LONGHAUL_API_LISTEN=0.0.0.0:80", "LONGHAUL_LLM_BASE_URL=ftp://x"},
+	})
+	require.ErrorContains(t, err, "8 mistake(s)")
+	for _, want := range []string{
+		`longhaul.yaml: unknown setting "llm.modle"; did you mean "llm.model"?`,
+		`--worker-stop-timeout: "soon" is not a time span; write it like 30s or 5m`,
+		`LONGHAUL_API_MAX_BODY: "big" is not a size; write it like 64MiB`,
+		`llm.chunk_tokens: 10 is too little: at least 200`,
+		`fetch.allow_private: "10.0.0.0/99" is not a network`,
+		`log.level: "loud" is not one of debug, info, warn, error`,
+		`api.listen: 0.0.0.0:80 can be reached from other machines`,
+		`llm.base_url: not an http or https address`,
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestLoad_file(t *testing.T) {
+	t.Run("named and missing", func(t *testing.T) {
+		_, err := config.Load(config.Source{Dir: t.TempDir(), Args: []string{"--config", "other.yaml"}})
+		require.ErrorContains(t, err, "other.yaml")
+	})
+	t.Run("named by variable", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "other.yaml"), []byte("log: {format: json}"), 0o600))
+		cfg, err := config.Load(config.Source{Dir: dir, Env: []string{"LONGHAUL_CONFIG=other.yaml"}})
+		require.NoError(t, err)
+		require.Equal(t, "json", cfg.Log.Format)
+	})
+	t.Run("broken", func(t *testing.T) {
+		_, err := config.Load(config.Source{Dir: folder(t, "llm: [")})
+		require.ErrorContains(t, err, "read the configuration file")
+	})
+}
+
+func TestLoad_keys(t *testing.T) {
+	inFile := "api:\n  keys:\n    - {tenant: acme, key: hush-1}\n    - {tenant: beta, key: hush-2}\n"
+	for name, src := range map[string]config.Source{
+		"file":     {Dir: folder(t, inFile)},
+		"variable": {Dir: t.TempDir(), Env: []string{"LONGHAUL_API_KEYS=acme:hush-1, beta:hush-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src.Args = []string{"--api-listen", ":8080"}
+			cfg, err := config.Load(src)
+			require.NoError(t, err)
+			require.Len(t, cfg.API.Keys, 2)
+			require.Equal(t, "acme", cfg.API.Keys[0].Tenant)
+			require.Equal(t, "hush-2", cfg.API.Keys[1].Key.Reveal())
+		})
+	}
+}
+
+func TestLoad_mistakenKeysAreNotShown(t *testing.T) {
+	for name, keys := range map[string]string{
+		"no tenant":  "hush-marker",
+		"bad tenant": "hush marker:hush-marker",
+		"no key":     "acme:",
+		"same key":   "acme:hush-marker,beta:hush-marker",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Load(config.Source{Dir: t.TempDir(), Env: []string{"LONGHAUL_API_KEYS=" + keys}})
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "hush")
+		})
+	}
+}
+
+func TestLoad_listensToOthersOnlyWithKeys(t *testing.T) {
+	for listen, ok := range map[string]bool{
+		"127.0.0.1:1": true, "localhost:1": true, "[::1]:1": true, "127.9.9.9:1": true,
+		":1": false, "0.0.0.0:1": false, "[::]:1": false, "192.168.1.5:1": false, "example.com:1": false, "127.0.0.1": false,
+	} {
+		t.Run(listen, func(t *testing.T) {
+			_, err := config.Load(config.Source{Dir: t.TempDir(), Args: []string{"--api-listen", listen}})
+			require.Equal(t, ok, err == nil, "%v", err)
+		})
+	}
+}
+
+func TestLoad_provider(t *testing.T) {
+	tests := map[string]struct {
+		env                           []string
+		url, key, model, profile, who string
+	}{
+		"none": {nil, "", "", "gpt-5-mini", "generic", "simulated"},
+		"OpenAI's key": {
+			[]string{"OPENAI_API_KEY=a"},
+			"https://api.openai.com/v1", "a", "gpt-5-mini", "openai", "api.openai.com",
+		},
+		"OpenAI's variables, another's address": {
+			[]string{"OPENAI_API_KEY=a", "OPENAI_BASE_URL=https://models.example/v1/", "LONGHAUL_LLM_MODEL=m"},
+			"https://models.example/v1", "a", "m", "generic", "models.example",
+		},
+		"our own": {
+			[]string{"LONGHAUL_LLM_KEY=b", "LONGHAUL_LLM_BASE_URL=http://127.0.0.1:9/v1", "LONGHAUL_LLM_PROVIDER=local"},
+			"http://127.0.0.1:9/v1", "b", "gpt-5-mini", "generic", "local",
+		},
+		"a key is not sent to an address that was set without it": {
+			[]string{"OPENAI_API_KEY=a", "LONGHAUL_LLM_BASE_URL=http://127.0.0.1:9/v1"},
+			"http://127.0.0.1:9/v1", "", "gpt-5-mini", "generic", "127.0.0.1:9",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := config.Load(config.Source{Dir: t.TempDir(), Env: test.env})
+			require.NoError(t, err)
+			llm := cfg.LLM
+			require.Equal(t, []string{test.url, test.key, test.model, test.profile, test.who},
+				[]string{llm.BaseURL, llm.Key.Reveal(), llm.Model, llm.Profile, llm.Provider})
+		})
+	}
+}
+
+func TestLoad_addressesHoldNoPasswords(t *testing.T) {
+	_, err := config.Load(config.Source{Dir: t.TempDir(), Env: []string{"LONGHAUL_LLM_BASE_URL=https://me:hush@models.example/v1"}})
+	require.ErrorContains(t, err, "llm.base_url")
+	require.NotContains(t, err.Error(), "hush")
+}
+
+func TestLoad_programsOwnFlags(t *testing.T) {
+	var help bytes.Buffer
+	flags := pflag.NewFlagSet("dev", pflag.ContinueOnError)
+	flags.SetOutput(&help)
+	port := flags.Int("temporal-port", 7233, "")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "data" {
+			name = "data-dir"
+		}
+		return pflag.NormalizedName(name)
+	})
+	cfg, err := config.Load(config.Source{Flags: flags, Args: []string{"--temporal-port=1", "--data", "/tmp/x"}})
+	require.NoError(t, err)
+	require.Equal(t, 1, *port)
+	require.Equal(t, "/tmp/x", cfg.DataDir)
+}
+
+func TestLoad_helpTellsNoSecretFlags(t *testing.T) {
+	var help bytes.Buffer
+	flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+	flags.SetOutput(&help)
+	_, err := config.Load(config.Source{Flags: flags, Args: []string{"--help"}})
+	require.ErrorIs(t, err, pflag.ErrHelp)
+	require.Contains(t, help.String(), "--llm-base-url")
+	require.NotContains(t, help.String(), "--llm-key")
+	require.NotContains(t, help.String(), "--api-keys")
+}
+
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]config.Bytes{
+		"1KiB": 1 << 10, "64MiB": 64 << 20, "1.5gib": 3 << 29, "200 KB": 200_000, "12": 12, "12B": 12, "1TB": 1e12,
+	} {
+		cfg, err := config.Load(config.Source{Dir: t.TempDir(), Env: []string{"LONGHAUL_API_MAX_BODY=" + text}})
+		if want < 1024 {
+			require.ErrorContains(t, err, "LONGHAUL_API_MAX_BODY: "+want.String()+" is too little: at least 1KiB")
+			continue
+		}
+		require.NoError(t, err, text)
+		require.Equal(t, want, cfg.API.MaxBody, text)
+	}
+	require.Equal(t, "1536MiB", config.Bytes(3<<29).String())
+	require.Equal(t, "0B", config.Bytes(0).String())
+}
+
+func folder(t *testing.T, file string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "longhaul.yaml"), []byte(file), 0o600))
+	return dir
+}

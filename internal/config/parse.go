@@ -1,0 +1,173 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bytes is a size. It is written as 64MiB, 1.5GiB, 200KB or a plain number.
+type Bytes int64
+
+// units in the order that a suffix is looked for: B last, as every other ends in it.
+var units = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"KB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"B", 1},
+}
+
+// String writes a size in the largest binary unit that needs no fraction.
+func (b Bytes) String() string {
+	for i := 3; i >= 0; i-- {
+		if unit := Bytes(units[i].bytes); b != 0 && b%unit == 0 {
+			return strconv.FormatInt(int64(b/unit), 10) + units[i].suffix
+		}
+	}
+	return strconv.FormatInt(int64(b), 10) + "B"
+}
+
+func parseBytes(text string) (Bytes, error) {
+	number, factor := text, 1.0
+	for _, unit := range units {
+		if len(text) > len(unit.suffix) && strings.EqualFold(text[len(text)-len(unit.suffix):], unit.suffix) {
+			number, factor = strings.TrimSpace(text[:len(text)-len(unit.suffix)]), unit.bytes
+			break
+		}
+	}
+	value, err := strconv.ParseFloat(number, 64)
+	if err != nil || value < 0 || value*factor >= 1<<62 {
+		return 0, fmt.Errorf("%q is not a size; write it like 64MiB", text)
+	}
+	return Bytes(value * factor), nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a time span; write it like 30s or 5m", text)
+	}
+	return d, nil
+}
+
+func parseInt(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number", text)
+	}
+	return n, nil
+}
+
+// parseHost takes a network, a host or host:port; which hosts exist is not checked.
+func parseHost(raw any) (string, error) {
+	text := strings.TrimSpace(fmt.Sprint(raw))
+	if _, _, isNetwork := strings.Cut(text, "/"); isNetwork {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			return "", fmt.Errorf("%q is not a network, a host or host:port; write it like 10.1.0.0/16 or files.internal:8443", text)
+		}
+	}
+	return text, nil
+}
+
+var tenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// parseKey takes tenant:key, or the map of the same two that a file may hold. Its errors never
+// show the key.
+func parseKey(raw any) (Key, error) {
+	tenant, key, ok := "", "", false
+	switch v := raw.(type) {
+	case map[string]any:
+		tenant, key, ok = fmt.Sprint(v["tenant"]), fmt.Sprint(v["key"]), len(v) == 2 && v["tenant"] != nil && v["key"] != nil
+	case string:
+		tenant, key, ok = strings.Cut(v, ":")
+	}
+	switch {
+	case !ok || key == "":
+		return Key{}, errors.New("each of the keys needs a tenant and a key, and nothing else")
+	case !tenantName.MatchString(tenant):
+		return Key{}, errors.New("a tenant's name has 1 to 64 letters, digits, dots, dashes or underscores")
+	}
+	return Key{Tenant: tenant, Key: NewSecret(key)}, nil
+}
+
+// assign parses raw, as a file, a variable or a flag gave it, into the field of a knob.
+func (k knob) assign(raw any) error {
+	text := strings.TrimSpace(fmt.Sprint(raw))
+	switch field := k.field.Addr().Interface().(type) {
+	case *string:
+		*field = text
+	case *Secret:
+		*field = NewSecret(text)
+	case *int:
+		return into(field, text, parseInt)
+	case *time.Duration:
+		return into(field, text, parseDuration)
+	case *Bytes:
+		return into(field, text, parseBytes)
+	case *[]string:
+		return intoList(field, raw, parseHost)
+	case *[]Key:
+		return intoList(field, raw, parseKey)
+	}
+	return nil
+}
+
+func into[T any](field *T, text string, parse func(string) (T, error)) (err error) {
+	*field, err = parse(text)
+	return err
+}
+
+// intoList parses a list of a file, or text with commas between the parts.
+func intoList[T any](field *[]T, raw any, parse func(any) (T, error)) error {
+	parts, isList := raw.([]any)
+	if !isList {
+		for part := range strings.SplitSeq(fmt.Sprint(raw), ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				parts = append(parts, part)
+			}
+		}
+	}
+	var mistakes []error
+	*field = nil
+	for _, part := range parts {
+		one, err := parse(part)
+		if err != nil {
+			mistakes = append(mistakes, err)
+			continue
+		}
+		*field = append(*field, one)
+	}
+	return errors.Join(mistakes...)
+}
+
+// check holds a value against the bounds in the field's tags.
+func (k knob) check() error {
+	if len(k.oneOf) > 0 && !slices.Contains(k.oneOf, k.field.String()) {
+		return fmt.Errorf("%q is not one of %s", k.field.String(), strings.Join(k.oneOf, ", "))
+	}
+	if k.least == "" {
+		return nil
+	}
+	least := knob{field: reflect.New(k.field.Type()).Elem()}
+	if err := least.assign(k.least); err != nil {
+		return err
+	}
+	if k.field.Int() < least.field.Int() {
+		return fmt.Errorf("%v is too little: at least %s", k.field.Interface(), k.least)
+	}
+	return nil
+}
