@@ -1,0 +1,52 @@
+package activities
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"longhaul/internal/document"
+	"longhaul/internal/llm"
+	"longhaul/internal/storage"
+)
+
+// The task queues. Pools behind them scale and time out separately.
+const (
+	QueueWorkflows = "longhaul-workflows" // decisions
+	QueueLLM       = "longhaul-llm"       // model calls
+	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
+)
+
+// Activities holds what the activities work with. All fields are needed.
+type Activities struct {
+	Bucket       *storage.Bucket
+	Ledger       storage.Ledger
+	Files        storage.Files
+	Model        llm.Model
+	DefaultModel string // for tasks that name none
+	Reader       Reader
+	Fetcher      Fetcher
+	Beats        Beats
+	Scratch      string // a local folder for documents while they are read
+	ChunkTokens  int    // the most tokens of text in one model call
+	MaxAttempts  int    // how often a failing model call is made; waiting for a rate limit is not failing
+	Log          *slog.Logger
+}
+
+// Reader gets text out of a document on disk: document.Extractor.
+type Reader interface {
+	Extract(ctx context.Context, in document.Input, progress func(done, total int)) (document.Text, error)
+}
+
+// Fetcher gets a document from an address: document.Fetcher.
+type Fetcher interface {
+	Fetch(ctx context.Context, address string, w io.Writer) (document.Fetched, error)
+}
+
+// Task says for which task an activity works.
+type Task struct {
+	ID      string
+	Tenant  string
+	Lineage string // id of the first task of a replay chain: where paid answers are looked up
+	Model   string // "" means the default
+}

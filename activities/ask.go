@@ -1,0 +1,114 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"longhaul/internal/llm"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// Answer refers to a model's answer in the ledger.
+type Answer struct {
+	Key       string // of the ledger entry
+	Usage     task.Usage
+	Calls     int  // made for it, the failed ones included; 0 when it was in the ledger
+	Simulated bool // the simulated provider gave it
+}
+
+// entry is what the ledger keeps of an answer.
+type entry struct {
+	llm.Response
+	At time.Time `json:"at"`
+}
+
+// ask gets the answer to a request, from the ledger if it was paid for before. It makes one
+// provider call at the most: Temporal makes the next attempt, which finds in the heartbeat what
+// this one met. An answer is recorded before anything else can fail, even while being cancelled.
+func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string, req llm.Request) (Answer, error) {
+	if req.Model = t.Model; req.Model == "" {
+		req.Model = a.DefaultModel
+	}
+	key, err := storage.LedgerKey(t.Lineage, step, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	var found entry
+	if ok, err := a.Ledger.Look(ctx, key, &found); err != nil || ok {
+		return Answer{Key: key, Simulated: found.Simulated}, err
+	}
+
+	if err := a.begin(ctx, heart); err != nil {
+		return Answer{}, err
+	}
+	response, err := a.Model.Complete(ctx, req, func(p llm.Progress) {
+		heart.note(func(b *Beat) { b.Bytes = p.Bytes })
+	})
+	if err == nil && response.FinishReason == "length" {
+		err = cutShort(response)
+	}
+	if err != nil {
+		return Answer{}, a.failed(ctx, heart, err)
+	}
+	if err := a.record(ctx, key, response); err != nil {
+		return Answer{}, err
+	}
+	return Answer{Key: key, Usage: usage(response.Usage), Calls: heart.now().Calls, Simulated: response.Simulated}, nil
+}
+
+// lostCalls is how many calls may vanish with their worker before the call itself is suspected of
+// taking workers down.
+const lostCalls = 10
+
+// begin counts a call that is about to be made.
+func (a *Activities) begin(ctx context.Context, heart *heart) error {
+	b := heart.now()
+	if lost := b.Calls - b.Errors - b.Throttled; lost >= lostCalls {
+		return final(task.Errorf(task.ModelUnavailable, "the worker was lost %d times during this call; it is not made again", lost), b.Calls)
+	}
+	heart.note(func(b *Beat) { b.Calls++ })
+	activity.RecordHeartbeat(ctx, heart.now())
+	return nil
+}
+
+// record keeps a paid answer. The provider has been paid whatever happened to the task since, so
+// it does not stop for a cancel.
+func (a *Activities) record(ctx context.Context, key string, response llm.Response) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	err := a.Ledger.Record(ctx, key, entry{Response: response, At: time.Now().UTC()})
+	for wait := time.Second; err != nil && ctx.Err() == nil; wait *= 2 {
+		a.Log.Warn("paid answer not recorded yet", "key", key, "error", err)
+		select {
+		case <-time.After(wait):
+			err = a.Ledger.Record(ctx, key, entry{Response: response, At: time.Now().UTC()})
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+// text reads an answer back.
+func (a *Activities) text(ctx context.Context, key string) (string, error) {
+	var found entry
+	ok, err := a.Ledger.Look(ctx, key, &found)
+	if err == nil && !ok {
+		err = fmt.Errorf("the ledger has no %s", key)
+	}
+	return found.Text, err
+}
+
+func cutShort(r llm.Response) error {
+	return &llm.Error{
+		Class: llm.Final, Code: task.AnswerIncomplete, Provider: r.Model, RequestID: r.RequestID, Partial: r.Usage,
+		Message: "the answer was cut at the model's output limit; ask for fewer words or use another model",
+	}
+}
+
+func usage(u llm.Usage) task.Usage {
+	return task.Usage{Requests: 1, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens}
+}

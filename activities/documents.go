@@ -1,0 +1,222 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"longhaul/internal/document"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// DocumentRequest names one document of a task.
+type DocumentRequest struct {
+	Task  Task
+	Group int
+	Index int
+}
+
+// ReadRequest names documents of a group that are read together, because each is small.
+type ReadRequest struct {
+	Task    Task
+	Group   int
+	Indexes []int
+}
+
+// Document is what a workflow must know of a document that was read: where its parts end, or why it
+// could not be read. The text itself is in the bucket.
+type Document struct {
+	Label string
+	Ends  []int // byte offsets: part i goes from the end of the one before to Ends[i]
+	Error *task.Error
+}
+
+// source is what is kept of a document that was read.
+type source struct {
+	Name       string   `json:"name"`
+	Format     string   `json:"format"`
+	Pages      int      `json:"pages,omitempty"`
+	Charset    string   `json:"charset,omitempty"`
+	Characters int      `json:"characters"`
+	Tokens     int      `json:"tokens"`
+	Warnings   []string `json:"warnings,omitempty"`
+}
+
+// A document is summarised in at most maxParts parts: a longer one gets larger parts, up to
+// largestPart tokens, which every model in use takes.
+const (
+	maxParts    = 400
+	largestPart = 8000
+)
+
+// FetchDocument brings a document from its address into the bucket. A retry fetches it again.
+func (a *Activities) FetchDocument(ctx context.Context, req DocumentRequest) error {
+	heart := startHeart(ctx, "fetching")
+	defer heart.Stop()
+	_, work, err := a.paper(ctx, req.Task, req.Group, req.Index)
+	if err != nil {
+		return err
+	}
+	var got document.Fetched
+	err = a.Bucket.PutFrom(ctx, storage.DocumentKey(req.Task.ID, req.Index, "source"), "application/octet-stream", func(w io.Writer) error {
+		got, err = a.Fetcher.Fetch(ctx, work.URL, w)
+		return err
+	})
+	if err != nil {
+		return documentError(ctx, err)
+	}
+	return a.Bucket.PutJSON(ctx, storage.DocumentKey(req.Task.ID, req.Index, "fetched.json"), got)
+}
+
+// ReadDocuments gets the text out of documents, keeps it in the bucket, and cuts it into parts of a
+// model's size at sentence borders. The same bytes are always cut the same way. A document that
+// cannot be read has its error in its place; what is wrong with us fails the whole, to be tried again.
+func (a *Activities) ReadDocuments(ctx context.Context, req ReadRequest) ([]Document, error) {
+	heart := startHeart(ctx, "reading")
+	defer heart.Stop()
+	documents := make([]Document, len(req.Indexes))
+	var done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(4)
+	for i, index := range req.Indexes {
+		g.Go(func() (err error) {
+			documents[i], err = a.readDocument(ctx, DocumentRequest{Task: req.Task, Group: req.Group, Index: index})
+			heart.note(func(b *Beat) { b.Done, b.Total = int(done.Add(1)), len(documents) })
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, documentError(ctx, err)
+	}
+	return documents, nil
+}
+
+// readDocument reads one document. A final error of the document itself is no error of ours.
+func (a *Activities) readDocument(ctx context.Context, req DocumentRequest) (Document, error) {
+	_, work, err := a.paper(ctx, req.Task, req.Group, req.Index)
+	if err != nil {
+		return Document{}, err
+	}
+	read, err := a.textOf(ctx, req, work)
+	if told, ok := errors.AsType[*task.Error](err); ok && !told.Retryable && ctx.Err() == nil {
+		return Document{Label: work.Label, Error: told}, nil
+	}
+	return read, err
+}
+
+func (a *Activities) textOf(ctx context.Context, req DocumentRequest, work groupedWork) (Document, error) {
+	in, err := a.bring(ctx, req, work)
+	if err != nil {
+		return Document{}, err
+	}
+	defer func() { _ = os.Remove(in.Path) }()
+	text, err := a.Reader.Extract(ctx, in, nil)
+	if err != nil {
+		return Document{}, err
+	}
+	return a.keepText(ctx, req, work, in.Name, text)
+}
+
+// bring copies a document to a local file, where the reader can get at it. The caller removes it.
+func (a *Activities) bring(ctx context.Context, req DocumentRequest, work groupedWork) (in document.Input, err error) {
+	object, err := a.open(ctx, req, work, &in)
+	if err != nil {
+		return in, err
+	}
+	defer func() { _ = object.Close() }()
+	file, err := os.CreateTemp(a.Scratch, "document-*")
+	if err != nil {
+		return in, err
+	}
+	in.Path = file.Name()
+	_, err = io.Copy(file, object)
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(in.Path)
+	}
+	return in, err
+}
+
+// open finds a document's bytes, and what is known of its name and type.
+func (a *Activities) open(ctx context.Context, req DocumentRequest, work groupedWork, in *document.Input) (*storage.Object, error) {
+	key := storage.DocumentKey(req.Task.ID, req.Index, "source")
+	switch {
+	case work.FileID != "":
+		file, err := a.Files.Stat(ctx, req.Task.Tenant, work.FileID)
+		if err != nil {
+			return nil, err
+		}
+		in.Name, in.ContentType = file.Name, file.ContentType
+		return a.Files.Open(ctx, req.Task.Tenant, work.FileID)
+	case work.URL != "":
+		var got document.Fetched
+		if err := a.Bucket.GetJSON(ctx, storage.DocumentKey(req.Task.ID, req.Index, "fetched.json"), &got); err != nil {
+			return nil, err
+		}
+		in.Name, in.ContentType = got.Name, got.ContentType
+		return a.Bucket.Object(ctx, key)
+	default:
+		in.Name, in.ContentType = "text.md", "text/markdown; charset=utf-8"
+		return a.Bucket.Object(ctx, key)
+	}
+}
+
+func (a *Activities) keepText(ctx context.Context, req DocumentRequest, work groupedWork, found string, text document.Text) (Document, error) {
+	parts := document.Split(text.Markdown, a.ChunkTokens)
+	if len(parts) > maxParts {
+		parts = document.Split(text.Markdown, min(max(a.ChunkTokens*len(parts)/maxParts+1, a.ChunkTokens), largestPart))
+	}
+	kept := source{
+		Name: work.Label, Format: text.Format, Pages: text.Pages, Charset: text.Charset,
+		Characters: len([]rune(text.Markdown)), Warnings: text.Warnings,
+	}
+	if work.Name == "" && work.Key == "" && found != "" {
+		kept.Name = found
+	}
+	ends := make([]int, len(parts))
+	for i, part := range parts {
+		ends[i] = part.End
+		kept.Tokens += part.Tokens
+	}
+	if len(parts) > 2*maxParts {
+		return Document{}, task.Errorf(task.DocumentTooLarge,
+			"the document has about %d tokens of text; at most %d fit into one task item: split it", kept.Tokens, 2*maxParts*largestPart)
+	}
+	if err := a.Bucket.Put(ctx, textKey(req.Task, req.Index), "text/markdown; charset=utf-8", []byte(text.Markdown)); err != nil {
+		return Document{}, err
+	}
+	return Document{Label: kept.Name, Ends: ends}, a.Bucket.PutJSON(ctx, sourceKey(req.Task, req.Index), kept)
+}
+
+func textKey(t Task, index int) string   { return storage.DocumentKey(t.ID, index, "text.md") }
+func sourceKey(t Task, index int) string { return storage.DocumentKey(t.ID, index, "source.json") }
+
+// Part is a stretch of a document's text, in bytes, at borders of characters.
+type Part struct{ Start, End int }
+
+// HalveRequest names a part that a model found too long.
+type HalveRequest struct {
+	Task  Task
+	Index int
+	Part  Part
+}
+
+// HalvePart cuts a part in two at a sentence border near its middle.
+func (a *Activities) HalvePart(ctx context.Context, req HalveRequest) ([]Part, error) {
+	heart := startHeart(ctx, "cutting")
+	defer heart.Stop()
+	text, err := a.Bucket.GetRange(ctx, textKey(req.Task, req.Index), int64(req.Part.Start), int64(req.Part.End))
+	if err != nil {
+		return nil, err
+	}
+	halves := document.Split(string(text), max(document.Tokens(string(text))/2+1, 1))
+	parts := make([]Part, 0, len(halves))
+	for _, half := range halves {
+		parts = append(parts, Part{Start: req.Part.Start + half.Start, End: req.Part.Start + half.End})
+	}
+	return parts, nil
+}

@@ -1,0 +1,223 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// FinishRequest closes the books of a task, however it ends.
+type FinishRequest struct {
+	Task      Task
+	Documents int
+	Unplanned bool        // the plan was never made: there are no items
+	Rest      *task.Error // why items without an outcome have none
+	Digest    string      // ledger key of the digest; "" when there is none
+	NoDigest  *task.Error // why a digest that was asked for is missing
+}
+
+// Finished is what a task came to.
+type Finished struct {
+	Counts    task.Counts
+	Usage     task.Usage // of the items
+	Outcome   task.Outcome
+	Simulated bool
+	First     *task.Error // the error of the first item that failed
+	Result    *Stored     // nil when there is nothing to show
+}
+
+// Stored describes a result in the bucket.
+type Stored struct {
+	Bytes  int64
+	SHA256 string
+}
+
+// SummaryOutput is the result of a summary task.
+type SummaryOutput struct {
+	Digest      string            `json:"digest,omitempty"`
+	DigestError *task.Error       `json:"digest_error,omitempty"`
+	Documents   []SummaryDocument `json:"documents"`
+}
+
+// SummaryDocument is one document of the result.
+type SummaryDocument struct {
+	Index  int             `json:"index"`
+	Name   string          `json:"name"`
+	Status task.ItemStatus `json:"status"`
+	*SummaryResult
+	Error *task.Error `json:"error,omitempty"`
+}
+
+// reportName is the artifact for people; the result is the one for programs.
+const reportName = "summary.md"
+
+// FinishSummary writes the list of items, the result and the report of a summary task. Items that
+// have no outcome yet get one: a task that ends leaves none open. Run again it writes the same.
+func (a *Activities) FinishSummary(ctx context.Context, req FinishRequest) (Finished, error) {
+	heart := startHeart(ctx, "storing")
+	defer heart.Stop()
+	if req.Unplanned {
+		return Finished{Outcome: task.None}, nil
+	}
+	items, err := a.settle(ctx, heart, req)
+	if err != nil {
+		return Finished{}, err
+	}
+	if err := a.storeItems(ctx, req.Task, items); err != nil {
+		return Finished{}, err
+	}
+	finished := tally(items)
+	if finished.Outcome == task.None {
+		return finished, nil
+	}
+	output := SummaryOutput{DigestError: req.NoDigest}
+	if req.Digest != "" {
+		if output.Digest, err = a.text(ctx, req.Digest); err != nil {
+			return Finished{}, err
+		}
+	}
+	if output.Documents, err = summaryDocuments(items); err != nil {
+		return Finished{}, err
+	}
+	if req.NoDigest != nil {
+		finished.Outcome = task.Partial
+	}
+	finished.Result, err = a.storeSummary(ctx, req.Task, output, finished.Simulated)
+	return finished, err
+}
+
+// settle reads every item's record, and gives those that have none an outcome.
+func (a *Activities) settle(ctx context.Context, heart *heart, req FinishRequest) ([]task.Item, error) {
+	items := make([]task.Item, req.Documents)
+	var done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(32)
+	for i := range items {
+		g.Go(func() error {
+			item, err := a.item(ctx, req.Task, i)
+			if errors.Is(err, storage.ErrNotFound) {
+				item, err = unsettled(i, req.Rest), nil
+			}
+			items[i] = item
+			heart.note(func(b *Beat) { b.Done, b.Total = int(done.Add(1)), len(items) })
+			return err
+		})
+	}
+	return items, g.Wait()
+}
+
+func unsettled(index int, why *task.Error) task.Item {
+	item := task.Item{ID: strconv.Itoa(index), Index: index, Status: task.ItemFailed, Error: why}
+	switch {
+	case why == nil:
+		item.Error = task.Errorf(task.Internal, "the item was lost; run the task again")
+	case why.Code == task.TaskCancelled:
+		item.Status = task.ItemCancelled
+	}
+	return item
+}
+
+func (a *Activities) storeItems(ctx context.Context, t Task, items []task.Item) error {
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for _, item := range items {
+		if err := encoder.Encode(item); err != nil {
+			return err
+		}
+	}
+	return a.Bucket.Put(ctx, storage.ItemsKey(t.ID), "application/jsonl", lines.Bytes())
+}
+
+func tally(items []task.Item) Finished {
+	f := Finished{Outcome: task.Full, Counts: task.Counts{Total: len(items)}}
+	for _, item := range items {
+		f.Usage = f.Usage.Add(item.Usage)
+		f.Simulated = f.Simulated || item.Simulated
+		if item.Status == task.ItemSucceeded {
+			f.Counts.Succeeded++
+			continue
+		}
+		f.Counts.Failed++
+		if f.First == nil {
+			f.First = item.Error
+		}
+	}
+	switch {
+	case f.Counts.Succeeded == 0:
+		f.Outcome = task.None
+	case f.Counts.Failed > 0:
+		f.Outcome = task.Partial
+	}
+	return f
+}
+
+func summaryDocuments(items []task.Item) ([]SummaryDocument, error) {
+	documents := make([]SummaryDocument, len(items))
+	for i, item := range items {
+		documents[i] = SummaryDocument{Index: item.Index, Name: item.Name, Status: item.Status, Error: item.Error}
+		if item.Status != task.ItemSucceeded {
+			continue
+		}
+		if err := json.Unmarshal(item.Result, &documents[i].SummaryResult); err != nil {
+			return nil, fmt.Errorf("result of item %d: %w", item.Index, err)
+		}
+	}
+	return documents, nil
+}
+
+func (a *Activities) storeSummary(ctx context.Context, t Task, output SummaryOutput, simulated bool) (*Stored, error) {
+	encoded, err := json.Marshal(output)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, reportName), "text/markdown; charset=utf-8", []byte(report(output, simulated))); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(encoded)
+	stored := &Stored{Bytes: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:])}
+	return stored, a.Bucket.Put(ctx, storage.ResultKey(t.ID), "application/json", encoded)
+}
+
+// report is the result as a person reads it.
+func report(output SummaryOutput, simulated bool) string {
+	var b strings.Builder
+	b.WriteString("# Summaries\n\n")
+	if simulated {
+		b.WriteString("> Written by the simulated model: sentences picked from the texts, not a language model's work.\n\n")
+	}
+	if output.Digest != "" {
+		fmt.Fprintf(&b, "## Over all documents\n\n%s\n\n", output.Digest)
+	}
+	if output.DigestError != nil {
+		fmt.Fprintf(&b, "## Over all documents\n\nMissing: %s\n\n", output.DigestError.Detail)
+	}
+	for _, d := range output.Documents {
+		name := d.Name
+		if name == "" {
+			name = fmt.Sprintf("document %d", d.Index+1)
+		}
+		fmt.Fprintf(&b, "## %s\n\n", strings.Join(strings.Fields(name), " "))
+		switch {
+		case d.SummaryResult != nil:
+			fmt.Fprintf(&b, "%s\n\n", d.Summary)
+			for _, missing := range d.Missing {
+				fmt.Fprintf(&b, "- Not covered: %s\n", missing)
+			}
+		case d.Error != nil:
+			fmt.Fprintf(&b, "No summary: %s\n\n", d.Error.Detail)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// Beat is the heartbeat of an activity: how far it is, for readers, and what its earlier attempts
+// met, for the next one. The next attempt reads it back after a crash.
+type Beat struct {
+	Stage     string // what is being done, for a person
+	Done      int    // of Total, in pages or records
+	Total     int
+	Bytes     int // of answer text so far
+	Calls     int // provider calls begun, over all attempts
+	Errors    int // of them, those that failed
+	Throttled int // of them, those that were asked to wait
+	Since     time.Time
+}
+
+// beatEvery keeps a heartbeat well within the heartbeat timeout of five seconds, and brings a
+// cancel to the activity within about a second.
+const beatEvery = time.Second
+
+// heart beats beside the work, so that liveness never depends on how long a call takes.
+type heart struct {
+	mu   sync.Mutex
+	beat Beat
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// startHeart begins to beat, from what the attempt before left. Stop it before returning.
+func startHeart(ctx context.Context, stage string) *heart {
+	h := &heart{stop: make(chan struct{})}
+	if activity.HasHeartbeatDetails(ctx) {
+		// Details that cannot be read are those of another version: start afresh.
+		_ = activity.GetHeartbeatDetails(ctx, &h.beat)
+	}
+	h.beat.Stage = stage
+	activity.RecordHeartbeat(ctx, h.beat)
+	h.done.Go(func() { h.run(ctx) })
+	return h
+}
+
+func (h *heart) run(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx, h.now())
+		}
+	}
+}
+
+// Stop ends the beating.
+func (h *heart) Stop() {
+	close(h.stop)
+	h.done.Wait()
+}
+
+// note changes the beat that goes out next.
+func (h *heart) note(change func(*Beat)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(&h.beat)
+}
+
+func (h *heart) now() Beat {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.beat
+}
+
+// Beats sends a heartbeat at once: client.Client.
+type Beats interface {
+	RecordActivityHeartbeat(ctx context.Context, taskToken []byte, details ...any) error
+}
+
+// flush sends the beat to the server at once. The SDK throttles heartbeats and drops the last one
+// when an activity fails, and the next attempt must know what this one met.
+func (h *heart) flush(ctx context.Context, to Beats) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	// A beat that is lost costs a more patient next attempt, nothing else.
+	_ = to.RecordActivityHeartbeat(ctx, activity.GetInfo(ctx).TaskToken, h.now())
+}

@@ -1,0 +1,101 @@
+package workflows
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/task"
+)
+
+// callsAtOnce is the window of calls that one workflow keeps in flight: about twice what the
+// workers of a small installation run at once, so that a slot that falls free is filled at once.
+const callsAtOnce = 100
+
+// each runs f for every index below n, at most window of them at a time: when one ends the next
+// begins. It waits for all, and gives the first error by index.
+func each(ctx workflow.Context, window, n int, f func(ctx workflow.Context, i int) error) error {
+	slots := workflow.NewSemaphore(ctx, int64(window))
+	all := workflow.NewWaitGroup(ctx)
+	errs := make([]error, n)
+	for i := range n {
+		if errs[i] = slots.Acquire(ctx, 1); errs[i] != nil {
+			break
+		}
+		all.Add(1)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer all.Done()
+			defer slots.Release(1)
+			errs[i] = f(ctx, i)
+		})
+	}
+	clean, _ := workflow.NewDisconnectedContext(ctx)
+	all.Wait(clean)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// combine makes one answer out of several; last is set when nothing comes after it.
+type combine func(ctx workflow.Context, answers []string, last bool) (activities.Answer, error)
+
+// reduce combines answers, fanIn at a time and level by level, until one is left.
+func reduce(ctx workflow.Context, fanIn int, answers []string, f combine) (activities.Answer, error) {
+	for len(answers) > fanIn {
+		next := make([]activities.Answer, (len(answers)+fanIn-1)/fanIn)
+		err := each(ctx, callsAtOnce, len(next), func(ctx workflow.Context, i int) (err error) {
+			next[i], err = whole(ctx, answers[i*fanIn:min((i+1)*fanIn, len(answers))], false, f)
+			return err
+		})
+		if err != nil {
+			return activities.Answer{}, err
+		}
+		answers = keys(next)
+	}
+	if len(answers) == 1 {
+		return activities.Answer{Key: answers[0]}, nil
+	}
+	return whole(ctx, answers, true, f)
+}
+
+// whole combines answers in one call, or in halves if together they are too long for the model.
+func whole(ctx workflow.Context, answers []string, last bool, f combine) (activities.Answer, error) {
+	if len(answers) == 1 && !last {
+		return activities.Answer{Key: answers[0]}, nil
+	}
+	answer, err := f(ctx, answers, last)
+	if err == nil || len(answers) < 3 || !tooLong(err) {
+		return answer, err
+	}
+	half := len(answers) / 2
+	first, err := whole(ctx, answers[:half], false, f)
+	if err != nil {
+		return first, err
+	}
+	second, err := whole(ctx, answers[half:], false, f)
+	if err != nil {
+		return second, err
+	}
+	return f(ctx, []string{first.Key, second.Key}, last)
+}
+
+// tooLong reports whether a model refused a text for its length.
+func tooLong(err error) bool {
+	var told *task.Error
+	return errors.As(reason(err), &told) && told.Code == task.ContextExceeded
+}
+
+// keys are the answers that there are, in order.
+func keys(answers []activities.Answer) []string {
+	var found []string
+	for _, answer := range answers {
+		if answer.Key != "" {
+			found = append(found, answer.Key)
+		}
+	}
+	return found
+}

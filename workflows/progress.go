@@ -1,0 +1,132 @@
+package workflows
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/internal/task"
+)
+
+// Run is a task while its workflow runs: its facts, and the state its readers see.
+type Run struct {
+	Facts    Facts
+	steps    []string
+	state    Snapshot
+	late     bool       // the deadline came
+	ownUsage task.Usage // of calls that belong to no item
+	news     throttle
+	listed   task.State // the state that lists show
+}
+
+// pace is how often news of a task is written at the most. Every write is an event of a history,
+// so a task that runs for hours writes less often: once in a hundredth of its age, up to ten seconds.
+func pace(age time.Duration) time.Duration {
+	return min(max(age/100, time.Second), 10*time.Second)
+}
+
+// throttle does something now, or as soon as it may be done again.
+type throttle struct {
+	last    time.Time
+	pending bool
+}
+
+// soon runs act at once if it has not run within the time, and once at the end of it otherwise.
+func (t *throttle) soon(ctx workflow.Context, every time.Duration, act func(workflow.Context)) {
+	if t.pending {
+		return
+	}
+	now := workflow.Now(ctx)
+	wait := every - now.Sub(t.last)
+	if wait <= 0 {
+		t.last = now
+		act(ctx)
+		return
+	}
+	t.pending = true
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		err := workflow.Sleep(ctx, wait)
+		t.pending = false
+		if err == nil {
+			t.last = workflow.Now(ctx)
+			act(ctx)
+		}
+	})
+}
+
+// enter goes on to a step. Steps only go forward, whatever order their news arrives in.
+func (r *Run) enter(step string) {
+	if i := slices.Index(r.steps, step); i+1 > r.state.Progress.StepIndex {
+		r.state.Progress.Step, r.state.Progress.StepIndex = step, i+1
+	}
+}
+
+// advance notes how much of the work is done, from 0 to 1, and shows it soon. The percentage never
+// falls, and stays below 100 until the task has ended.
+func (r *Run) advance(ctx workflow.Context, fraction float64, counts task.Counts) {
+	now := workflow.Now(ctx)
+	p := &r.state.Progress
+	percent := min(int(math.Floor(fraction*100)), 99)
+	if p.Percent == nil || percent > *p.Percent {
+		p.Percent = &percent
+	}
+	p.Counts = counts
+	p.ETA = eta(now.Sub(r.state.StartedAt), fraction)
+	p.Message = fmt.Sprintf("%d of %d done", counts.Succeeded+counts.Failed, counts.Total)
+	if counts.Failed > 0 {
+		p.Message += fmt.Sprintf(", %d of them failed", counts.Failed)
+	}
+	r.publishSoon(ctx)
+}
+
+// eta is a guess from the speed so far; there is none in the first seconds.
+func eta(elapsed time.Duration, fraction float64) *task.ETA {
+	if fraction < 0.02 || elapsed < 3*time.Second {
+		return nil
+	}
+	left := elapsed.Seconds() * (1 - fraction) / fraction
+	return &task.ETA{Seconds: int64(math.Ceil(left))}
+}
+
+// publishSoon writes the memo before long.
+func (r *Run) publishSoon(ctx workflow.Context) {
+	r.news.soon(ctx, pace(workflow.Now(ctx).Sub(r.state.StartedAt)), func(ctx workflow.Context) {
+		if r.state.State.Terminal() {
+			return
+		}
+		if err := r.publish(ctx); err != nil {
+			workflow.GetLogger(ctx).Error("progress not published", "error", err)
+		}
+	})
+}
+
+// publish writes the state to the memo, as the next revision.
+func (r *Run) publish(ctx workflow.Context) error {
+	r.state.Revision++
+	r.state.UpdatedAt = workflow.Now(ctx)
+	if r.listed != r.state.State {
+		r.listed = r.state.State
+		if err := workflow.UpsertTypedSearchAttributes(ctx, AttrState.ValueSet(string(r.listed))); err != nil {
+			return err
+		}
+	}
+	return workflow.UpsertMemo(ctx, map[string]any{MemoState: r.state})
+}
+
+// closing is the last message of a task.
+func closing(state task.State, c task.Counts) string {
+	all := fmt.Sprintf("%d of %d done", c.Succeeded, c.Total)
+	switch {
+	case state == task.Cancelled:
+		return "cancelled; " + all
+	case state == task.Failed:
+		return "failed; " + all
+	case c.Failed > 0:
+		return fmt.Sprintf("%s, %d failed", all, c.Failed)
+	default:
+		return all
+	}
+}

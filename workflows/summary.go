@@ -1,0 +1,224 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/task"
+)
+
+// The steps of a summary task, as its readers see them.
+const (
+	stepFetch     = "fetch"
+	stepExtract   = "extract"
+	stepSummarise = "summarise"
+	stepDigest    = "digest"
+	stepStore     = "store"
+)
+
+var summarySteps = []string{stepFetch, stepExtract, stepSummarise, stepDigest, stepStore}
+
+// groupsAtOnce is how many groups of documents run side by side. A group keeps its own window of
+// calls in flight, so one is enough to fill the workers; the others fill the gap while it ends.
+const groupsAtOnce = 4
+
+// Carry is what a summary task takes along into its next run.
+type Carry struct {
+	Plan activities.Plan
+	Next int // the first group that has not been started
+	Done GroupReport
+}
+
+// Summary summarises a batch of documents: it shares them out to groups, keeps a few groups at
+// work, and writes a digest over all if asked.
+func Summary(ctx workflow.Context, start Start) (Ending, error) {
+	return conduct(ctx, start, summarySteps, func(ctx workflow.Context, run *Run) (activities.FinishRequest, error) {
+		s := &summary{run: run, live: map[int]GroupReport{}}
+		if start.Carry != nil {
+			s.Carry = *start.Carry
+		} else if err := s.plan(ctx); err != nil {
+			return activities.FinishRequest{Unplanned: true}, err
+		}
+		if err := s.groups(ctx); err != nil || ctx.Err() != nil {
+			return s.books(), err
+		}
+		return s.digest(ctx)
+	})
+}
+
+// summary is a summary task at work.
+type summary struct {
+	Carry
+	run  *Run
+	live map[int]GroupReport // the latest news of each group that runs
+}
+
+func (s *summary) plan(ctx workflow.Context) error {
+	req := activities.PlanRequest{Task: s.run.Facts.task(), InputKey: s.run.Facts.InputKey}
+	err := workflow.ExecuteActivity(keeping(ctx, "share out the documents"), do.PlanSummary, req).Get(ctx, &s.Plan)
+	if err != nil {
+		return err
+	}
+	if len(s.Plan.Groups) > 0 && len(s.Plan.Groups[0].URLs) == 0 {
+		s.run.enter(stepExtract)
+	}
+	s.show(ctx)
+	return nil
+}
+
+// groups keeps a window of groups at work until all are done. A run whose history grows long starts
+// no more of them, and goes on in a new run when those at work have ended.
+func (s *summary) groups(ctx workflow.Context) error {
+	s.listen(ctx)
+	running := 0
+	for s.Next < len(s.Plan.Groups) && ctx.Err() == nil && !long(ctx) {
+		if err := workflow.Await(ctx, func() bool { return running < groupsAtOnce }); err != nil {
+			break // the task stops; what runs is told by its own context
+		}
+		n := s.Next
+		s.Next++
+		running++
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			s.group(ctx, n)
+			running--
+		})
+	}
+	clean, _ := workflow.NewDisconnectedContext(ctx)
+	if err := workflow.Await(clean, func() bool { return running == 0 }); err != nil {
+		return err
+	}
+	if s.Next < len(s.Plan.Groups) && ctx.Err() == nil {
+		return workflow.NewContinueAsNewError(ctx, s.run.Facts.Kind, Start{Facts: s.run.Facts, Snapshot: &s.run.state, Carry: &s.Carry})
+	}
+	return nil
+}
+
+// longHistory is where a run goes on in a new one: well before the server's limit of 51,200 events,
+// and soon enough that replaying a run after a crash stays a matter of a second.
+const longHistory = 8000
+
+// longHistoryBytes is the same limit in bytes.
+const longHistoryBytes = 4 << 20
+
+func long(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.GetCurrentHistoryLength() > longHistory || info.GetCurrentHistorySize() > longHistoryBytes
+}
+
+// group runs one group as a child and adds what it did. A group that breaks loses its unfinished
+// documents only: they are accounted for when the books are closed.
+func (s *summary) group(ctx workflow.Context, n int) {
+	g := s.Plan.Groups[n]
+	id := fmt.Sprintf("%s.group-%d", s.run.Facts.ID, n)
+	about := fmt.Sprintf("documents %d to %d of %d", g.From+1, g.From+len(g.Weights), s.Plan.Documents)
+	in := GroupStart{Task: s.run.Facts.task(), Parent: s.run.Facts.ID, Number: n, Group: g, FanIn: s.Plan.FanIn}
+	s.live[n] = GroupReport{Number: n}
+	var report GroupReport
+	err := workflow.ExecuteChildWorkflow(child(ctx, id, about), summaryGroup, in).Get(ctx, &report)
+	if err != nil {
+		workflow.GetLogger(ctx).Error("group ended badly", "task", s.run.Facts.ID, "group", n, "error", err)
+		report = s.live[n]
+	}
+	delete(s.live, n)
+	s.Done = s.Done.add(report)
+	s.show(ctx)
+}
+
+// listen takes in the news of the groups that run.
+func (s *summary) listen(ctx workflow.Context) {
+	news := workflow.GetSignalChannel(ctx, signalGroup)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var report GroupReport
+			if !news.Receive(ctx, &report) || ctx.Err() != nil {
+				return
+			}
+			// News of a group that has ended by now is old.
+			if _, runs := s.live[report.Number]; runs {
+				s.live[report.Number] = report
+				s.show(ctx)
+			}
+		}
+	})
+}
+
+// show puts the sum of all groups before the readers.
+func (s *summary) show(ctx workflow.Context) {
+	all := s.Done
+	for n := range s.Next { // in order: a sum of floats must replay to the same bits
+		if report, ok := s.live[n]; ok {
+			all = all.add(report)
+		}
+	}
+	work := 0
+	for _, g := range s.Plan.Groups {
+		for _, w := range g.Weights {
+			work += w
+		}
+	}
+	if s.Plan.Digest {
+		work += 1 + s.Plan.Documents/s.Plan.FanIn
+	}
+	s.run.enter(summarySteps[all.Step])
+	s.run.state.Usage = all.Usage.Add(s.run.ownUsage)
+	s.run.state.Simulated = all.Simulated
+	s.run.advance(ctx, all.Work/float64(max(work, 1)), task.Counts{
+		Total: s.Plan.Documents, Succeeded: all.Succeeded, Failed: all.Failed, Running: all.Running,
+		Pending: s.Plan.Documents - all.Succeeded - all.Failed - all.Running,
+	})
+}
+
+// books is what closing the books needs, without a digest.
+func (s *summary) books() activities.FinishRequest {
+	return activities.FinishRequest{Documents: s.Plan.Documents}
+}
+
+// digest writes one summary over all that succeeded. A digest that cannot be had leaves the
+// summaries as they are, and its reason in the result.
+func (s *summary) digest(ctx workflow.Context) (activities.FinishRequest, error) {
+	books := s.books()
+	if !s.Plan.Digest || s.Done.Succeeded == 0 {
+		return books, nil
+	}
+	s.run.enter(stepDigest)
+	s.run.publishSoon(ctx)
+	answer, err := s.overAll(ctx)
+	if err != nil {
+		books.NoDigest = reason(err)
+	}
+	books.Digest = answer.Key
+	return books, nil
+}
+
+// overAll combines the summaries of all documents, level by level.
+func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
+	ranges := (s.Plan.Documents + s.Plan.FanIn - 1) / s.Plan.FanIn
+	answers := make([]activities.Answer, ranges)
+	err := each(ctx, callsAtOnce, ranges, func(ctx workflow.Context, i int) error {
+		req := activities.DigestRequest{Task: s.run.Facts.task(), From: i * s.Plan.FanIn, To: min((i+1)*s.Plan.FanIn, s.Plan.Documents)}
+		about := fmt.Sprintf("digest of documents %d to %d", req.From+1, req.To)
+		return s.count(workflow.ExecuteActivity(modelCall(ctx, about), do.DigestItems, req), ctx, &answers[i])
+	})
+	if err != nil {
+		return activities.Answer{}, err
+	}
+	return reduce(ctx, s.Plan.FanIn, keys(answers), func(ctx workflow.Context, answers []string, _ bool) (activities.Answer, error) {
+		var answer activities.Answer
+		req := activities.CombineRequest{Task: s.run.Facts.task(), Answers: answers, Digest: true}
+		about := fmt.Sprintf("digest of %d digests", len(answers))
+		return answer, s.count(workflow.ExecuteActivity(modelCall(ctx, about), do.CombineAnswers, req), ctx, &answer)
+	})
+}
+
+// count waits for a call that belongs to no item, and adds what it used to the task.
+func (s *summary) count(call workflow.Future, ctx workflow.Context, answer *activities.Answer) error {
+	if err := call.Get(ctx, answer); err != nil {
+		return err
+	}
+	s.run.ownUsage = s.run.ownUsage.Add(answer.Usage)
+	s.run.state.Usage = s.run.state.Usage.Add(answer.Usage)
+	s.run.publishSoon(ctx)
+	return nil
+}
