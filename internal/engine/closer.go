@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"longhaul/activities"
+	"longhaul/internal/task"
+)
+
+// patience is how long a task may be pending before it is worth looking whether anybody works.
+const patience = 2 * time.Second
+
+// lookCloser finds out why a task does not move and what is being tried again. It costs a Describe
+// for each child at work; what it cannot find out it leaves open.
+func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
+	switch {
+	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
+		return
+	case !e.workers.present(ctx, e):
+		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
+	}
+	pending := d.raw.RawResponse.GetPendingActivities()
+	for _, child := range d.raw.RawResponse.GetPendingChildren() {
+		described, err := e.Client.DescribeWorkflow(ctx, child.GetWorkflowId(), "")
+		if err == nil {
+			pending = append(pending, described.RawResponse.GetPendingActivities()...)
+		}
+	}
+	t.Retrying = retrying(pending)
+	if t.Waiting == nil {
+		t.Waiting = throttled(pending)
+	}
+}
+
+// retrying tells of the call that has been tried most often.
+func retrying(pending []*workflowpb.PendingActivityInfo) *task.Retrying {
+	var worst *workflowpb.PendingActivityInfo
+	calls := 0
+	for _, p := range pending {
+		if p.GetLastFailure() == nil {
+			continue
+		}
+		calls++
+		if worst == nil || p.GetAttempt() > worst.GetAttempt() {
+			worst = p
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	r := &task.Retrying{Step: worst.GetActivityType().GetName(), Attempt: int(worst.GetAttempt()), LastError: worst.GetLastFailure().GetMessage(), Calls: calls}
+	if at := worst.GetNextAttemptScheduleTime(); at != nil && worst.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
+		r.NextAttempt = new(at.AsTime())
+	}
+	return r
+}
+
+// throttled tells when a task waits for a rate limit: when none of its calls runs and one was asked
+// to come back later.
+func throttled(pending []*workflowpb.PendingActivityInfo) *task.Waiting {
+	var until *time.Time
+	for _, p := range pending {
+		if p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+			return nil
+		}
+		failure := p.GetLastFailure().GetApplicationFailureInfo()
+		if at := p.GetNextAttemptScheduleTime(); failure.GetType() == string(task.RateLimited) && at != nil {
+			if when := at.AsTime(); until == nil || when.Before(*until) {
+				until = &when
+			}
+		}
+	}
+	if until == nil {
+		return nil
+	}
+	return &task.Waiting{Reason: "rate_limit", Until: until, Detail: "the model provider asked to wait"}
+}
+
+// workerWatch remembers for a few seconds whether a worker asks for work, for all readers.
+type workerWatch struct {
+	mu    sync.Mutex
+	asked time.Time
+	there bool
+}
+
+const (
+	workerMemory = 3 * time.Second
+	// A poll lasts up to a minute, and the server notes when it begins.
+	pollAge = 70 * time.Second
+)
+
+func (w *workerWatch) present(ctx context.Context, e *Engine) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.asked) < workerMemory {
+		return w.there
+	}
+	answer, err := e.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: e.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: activities.QueueWorkflows},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+	})
+	if err != nil {
+		return true // unknown: say nothing rather than something wrong
+	}
+	w.asked, w.there = time.Now(), false
+	for _, poller := range answer.GetPollers() {
+		w.there = w.there || time.Since(poller.GetLastAccessTime().AsTime()) < pollAge
+	}
+	return w.there
+}

@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"longhaul/activities"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// Parts is what an engine works with. UIURL is the address of the Temporal Web UI, "" if unknown.
+// Prepared is closed once the namespace has our search attributes; nil means that it has.
+type Parts struct {
+	Prepared  <-chan struct{}
+	Client    client.Client
+	Namespace string
+	Bucket    *storage.Bucket
+	UIURL     string
+	Log       *slog.Logger
+}
+
+// Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
+// another engine on the same Temporal and bucket would miss.
+type Engine struct {
+	Parts
+	files    storage.Files
+	watchers watchers
+	workers  workerWatch
+}
+
+// New makes an engine.
+func New(p Parts) *Engine {
+	return &Engine{Parts: p, files: storage.NewFiles(p.Bucket), watchers: watchers{live: map[string]*watcher{}}}
+}
+
+// Create accepts a draft as a task. When it returns without an error the task is kept and every
+// read finds it. With an idempotency key the same draft gives the same task, whatever became of it
+// and whoever raced; replayed tells that it was there already. The key belongs to the tenant and
+// holds as long as Temporal keeps the task.
+func (e *Engine) Create(ctx context.Context, d task.Draft) (t task.Task, replayed bool, err error) {
+	if err := e.prepared(); err != nil {
+		return task.Task{}, false, err
+	}
+	// What a key was used for before counts first: a repeated request must find its task even when
+	// it could not become one now, because its deadline has passed or its file is gone.
+	if t, found, err := e.earlier(ctx, d); found || err != nil {
+		return t, found, err
+	}
+	kind, in, facts, err := e.examine(ctx, d)
+	if err != nil {
+		return task.Task{}, false, err
+	}
+	if err := e.Bucket.PutJSON(ctx, facts.InputKey, in); err != nil {
+		return task.Task{}, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
+	_, err = e.Client.ExecuteWorkflow(ctx, startOptions(kind, facts, in.Headline()), kind.Name, workflows.Start{Facts: facts})
+	if is[*serviceerror.WorkflowExecutionAlreadyStarted](err) { // another with this key was faster
+		return e.earlier(ctx, d)
+	}
+	if err != nil {
+		return task.Task{}, false, words(err, facts.ID)
+	}
+	return e.build(facts, workflows.FirstSnapshot(kind, facts), status{}), false, nil
+}
+
+// examine finds out whether a draft can become a task, and what it would be.
+func (e *Engine) examine(ctx context.Context, d task.Draft) (kind workflows.Kind, in workflows.Input, f workflows.Facts, err error) {
+	kind, ok := workflows.Find(d.Kind)
+	if !ok {
+		return kind, in, f, invalid("/kind", "unknown kind %q; there are: %s", d.Kind, kindNames())
+	}
+	if in, err = kind.Decode(d.Input); err != nil {
+		return kind, in, f, err
+	}
+	if err = e.checkFiles(ctx, d.Tenant, in.FileIDs()); err != nil {
+		return kind, in, f, err
+	}
+	f, err = factsOf(d, time.Now())
+	return kind, in, f, err
+}
+
+func kindNames() string {
+	var names []string
+	for _, k := range workflows.Kinds() {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkFiles refuses an input that names files the tenant does not have.
+func (e *Engine) checkFiles(ctx context.Context, tenant string, ids map[string]string) error {
+	refused := task.Errorf(task.Invalid, "the input names files that do not exist; upload them with POST /v1/files first")
+	known := map[string]bool{}
+	for _, pointer := range slices.Sorted(maps.Keys(ids)) {
+		id := ids[pointer]
+		if _, seen := known[id]; !seen {
+			_, err := e.files.Stat(ctx, tenant, id)
+			if err != nil && task.AsError(err).Code != task.NotFound {
+				return err
+			}
+			known[id] = err == nil
+		}
+		if !known[id] {
+			refused.Errors = append(refused.Errors, task.FieldError{Pointer: pointer, Detail: fmt.Sprintf("no file %q", id)})
+		}
+	}
+	if len(refused.Errors) > 0 {
+		return refused
+	}
+	return nil
+}
+
+func factsOf(d task.Draft, now time.Time) (workflows.Facts, error) {
+	hash, err := bodyHash(d)
+	if err != nil {
+		return workflows.Facts{}, err
+	}
+	f := workflows.Facts{
+		ID: newID(d), Kind: d.Kind, Tenant: d.Tenant, Labels: d.Labels, Priority: d.Priority, Model: d.Model,
+		CreatedAt: now.UTC(), StartAt: d.StartAt, Deadline: d.Deadline, BodyHash: hash,
+	}
+	f.Lineage, f.InputKey = f.ID, storage.InputKey(f.ID, hash[:16])
+	if f.Priority == 0 {
+		f.Priority = 3
+	}
+	if d.Delay > 0 {
+		f.StartAt = new(f.CreatedAt.Add(d.Delay))
+	}
+	if d.Within > 0 {
+		f.Deadline = new(f.CreatedAt.Add(d.Within))
+	}
+	if f.StartAt != nil && !f.StartAt.After(now) {
+		f.StartAt = nil
+	}
+	if f.Deadline != nil && !f.Deadline.After(now) {
+		return f, invalid("/deadline", "the deadline %s has passed", f.Deadline.Format(time.RFC3339))
+	}
+	if f.Deadline != nil && f.StartAt != nil && !f.Deadline.After(*f.StartAt) {
+		return f, invalid("/deadline", "the deadline comes before the start, %s", f.StartAt.Format(time.RFC3339))
+	}
+	return f, nil
+}
+
+// bodyHash tells one request from another: over its meaning, not over its spaces.
+func bodyHash(d task.Draft) (string, error) {
+	var input any
+	decoder := json.NewDecoder(strings.NewReader(string(d.Input)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&input); err != nil {
+		return "", task.Errorf(task.BadRequest, "the input is not JSON: %s", err)
+	}
+	data, err := json.Marshal([]any{d.Kind, input, d.Options})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// A task id is "task_" and 26 characters that cannot be guessed: random ones, or for a keyed
+// request those that tenant and key always give.
+var validID = regexp.MustCompile(`^task_[a-z2-7]{26}$`)
+
+func newID(d task.Draft) string {
+	text := rand.Text()
+	if d.IdempotencyKey != "" {
+		sum := sha256.Sum256([]byte(d.Tenant + "\x00" + d.IdempotencyKey))
+		text = base32.StdEncoding.EncodeToString(sum[:])
+	}
+	return "task_" + strings.ToLower(text[:26])
+}
+
+func startOptions(kind workflows.Kind, f workflows.Facts, headline string) client.StartWorkflowOptions {
+	var labels []string
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		labels = append(labels, key+":"+f.Labels[key])
+	}
+	first := workflows.FirstSnapshot(kind, f)
+	options := client.StartWorkflowOptions{
+		ID: f.ID, TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout,
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Memo:                                     map[string]any{workflows.MemoFacts: f, workflows.MemoState: first},
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			workflows.AttrTenant.ValueSet(f.Tenant), workflows.AttrKind.ValueSet(f.Kind),
+			workflows.AttrState.ValueSet(string(first.State)), workflows.AttrLabels.ValueSet(labels)),
+		StaticSummary: headline,
+		StaticDetails: fmt.Sprintf("**%s** for tenant `%s`", kind.Title, f.Tenant),
+		Priority:      temporal.Priority{PriorityKey: f.Priority, FairnessKey: f.Tenant},
+	}
+	if f.StartAt != nil {
+		options.StartDelay = f.StartAt.Sub(f.CreatedAt)
+	}
+	return options
+}
+
+// earlier gives the task that a draft's key already belongs to, if it was made of the same request.
+func (e *Engine) earlier(ctx context.Context, d task.Draft) (t task.Task, found bool, err error) {
+	if d.IdempotencyKey == "" {
+		return t, false, nil
+	}
+	was, err := e.describe(ctx, d.Tenant, newID(d))
+	if err != nil {
+		if task.AsError(err).Code == task.NotFound {
+			err = nil
+		}
+		return t, false, err
+	}
+	hash, err := bodyHash(d)
+	if err != nil {
+		return t, false, err
+	}
+	if was.facts.BodyHash != hash {
+		return t, false, task.Errorf(task.KeyReused,
+			"the Idempotency-Key was used for another request; its task is %s. Use a new key for a new request", was.facts.ID)
+	}
+	t, err = e.task(ctx, was)
+	return t, true, err
+}
+
+// Cancel asks a task to stop and returns before it has. Asked again, or of a task that ended, it
+// changes nothing.
+func (e *Engine) Cancel(ctx context.Context, tenant, id string) (task.Task, error) {
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return task.Task{}, err
+	}
+	if d.status.open() && !d.status.cancelRequested {
+		// The task may end in between: then the next read tells.
+		err := e.Client.CancelWorkflow(ctx, id, "")
+		if err != nil && !is[*serviceerror.NotFound](err) {
+			return task.Task{}, words(err, id)
+		}
+	}
+	return e.Get(ctx, tenant, id)
+}
+
+// Ready tells what cannot be reached, nil if all can.
+func (e *Engine) Ready(ctx context.Context) error {
+	if _, err := e.Client.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+		return task.Errorf(task.Unavailable, "Temporal cannot be reached").Because(err)
+	}
+	if err := e.prepared(); err != nil {
+		return err
+	}
+	if err := e.Bucket.Check(ctx); err != nil {
+		return task.Errorf(task.Unavailable, "the bucket cannot be reached").Because(err)
+	}
+	return nil
+}
+
+// prepared refuses what needs search attributes while the namespace does not have them.
+func (e *Engine) prepared() error {
+	if e.Parts.Prepared == nil {
+		return nil
+	}
+	select {
+	case <-e.Parts.Prepared:
+		return nil
+	default:
+		return task.Errorf(task.Unavailable, "the Temporal namespace is not prepared yet; try again in a moment")
+	}
+}
+
+func invalid(pointer, format string, args ...any) *task.Error {
+	e := task.Errorf(task.Invalid, format, args...)
+	e.Errors = []task.FieldError{{Pointer: pointer, Detail: e.Detail}}
+	return e
+}
+
+// words puts a Temporal error into ours. What it does not know stays internal.
+func words(err error, id string) error {
+	switch {
+	case is[*serviceerror.NotFound](err):
+		return task.Errorf(task.NotFound, "no task %q", id)
+	case is[*serviceerror.Unavailable](err), is[*serviceerror.ResourceExhausted](err),
+		is[*serviceerror.DeadlineExceeded](err), errors.Is(err, context.DeadlineExceeded):
+		return task.Errorf(task.Unavailable, "Temporal does not answer; try again in a moment").Because(err)
+	default:
+		return err
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

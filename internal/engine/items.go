@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"mime"
+	"path"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// Items gives a page of a task's items in the order of the input. It works while the task runs:
+// an item without an outcome is pending.
+func (e *Engine) Items(ctx context.Context, tenant, id string, f task.ItemFilter) (task.Page[task.Item], error) {
+	page := task.Page[task.Item]{Object: "list", Data: []task.Item{}}
+	from := 0
+	if f.Cursor != "" {
+		var err error
+		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
+			return page, badCursor()
+		}
+	}
+	t, err := e.Get(ctx, tenant, id)
+	if err != nil {
+		return page, err
+	}
+	limit := pageSize(f.Limit)
+	for item, err := range e.items(ctx, t, from) {
+		if err != nil {
+			return page, err
+		}
+		if f.Status != "" && item.Status != f.Status {
+			continue
+		}
+		if len(page.Data) == limit {
+			page.NextCursor = new(strconv.Itoa(item.Index))
+			break
+		}
+		page.Data = append(page.Data, item)
+	}
+	return page, nil
+}
+
+// AllItems gives every item of a task in the order of the input.
+func (e *Engine) AllItems(ctx context.Context, tenant, id string) iter.Seq2[task.Item, error] {
+	t, err := e.Get(ctx, tenant, id)
+	if err != nil {
+		return func(yield func(task.Item, error) bool) { yield(task.Item{}, err) }
+	}
+	return e.items(ctx, t, 0)
+}
+
+// items reads the list that a task left when it ended, or else the records one by one.
+func (e *Engine) items(ctx context.Context, t task.Task, from int) iter.Seq2[task.Item, error] {
+	return func(yield func(task.Item, error) bool) {
+		if t.Done {
+			data, err := e.Bucket.Get(ctx, storage.ItemsKey(t.ID))
+			if err == nil {
+				yieldLines(data, from, yield)
+				return
+			}
+			if !errors.Is(err, storage.ErrNotFound) {
+				yield(task.Item{}, err)
+				return
+			}
+		}
+		e.yieldRecords(ctx, t, from, yield)
+	}
+}
+
+func yieldLines(data []byte, from int, yield func(task.Item, error) bool) {
+	lines := bufio.NewReader(bytes.NewReader(data))
+	decoder := json.NewDecoder(lines)
+	for decoder.More() {
+		var item task.Item
+		err := decoder.Decode(&item)
+		if item.Index < from && err == nil {
+			continue
+		}
+		if !yield(item, err) || err != nil {
+			return
+		}
+	}
+}
+
+// readAhead is how many records are read side by side.
+const readAhead = 32
+
+func (e *Engine) yieldRecords(ctx context.Context, t task.Task, from int, yield func(task.Item, error) bool) {
+	total := t.Progress.Counts.Total
+	for ; from < total; from += readAhead {
+		batch := make([]task.Item, min(readAhead, total-from))
+		g, ctx := errgroup.WithContext(ctx)
+		for i := range batch {
+			g.Go(func() error { return e.record(ctx, t.ID, from+i, &batch[i]) })
+		}
+		if err := g.Wait(); err != nil {
+			yield(task.Item{}, err)
+			return
+		}
+		for _, item := range batch {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (e *Engine) record(ctx context.Context, id string, index int, item *task.Item) error {
+	err := e.Bucket.GetJSON(ctx, storage.ItemKey(id, index), item)
+	if errors.Is(err, storage.ErrNotFound) {
+		*item = task.Item{ID: strconv.Itoa(index), Index: index, Status: task.ItemPending}
+		return nil
+	}
+	return err
+}
+
+// Result opens the result of a task that ended with one, whole or partial. While the task runs it
+// is task.NotReady; of a task that ended without one it is task.Conflict, with the reason.
+func (e *Engine) Result(ctx context.Context, tenant, id string) (*storage.Object, error) {
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	t := e.build(d.facts, d.snapshot, d.status)
+	switch {
+	case !t.Done:
+		return nil, task.Errorf(task.NotReady, "the task is %s; finished items are under %s", t.Status, t.URLs.Items)
+	case d.snapshot.Result == nil && t.Error != nil:
+		return nil, task.Errorf(task.Conflict, "the task ended without a result: %s", t.Error.Detail)
+	case d.snapshot.Result == nil:
+		return nil, task.Errorf(task.Conflict, "the task ended without a result")
+	}
+	object, err := e.Bucket.Object(ctx, storage.ResultKey(id))
+	return object, gone(err, "the result")
+}
+
+// Artifacts lists the files a task has produced so far.
+func (e *Engine) Artifacts(ctx context.Context, tenant, id string) (task.Page[task.Artifact], error) {
+	page := task.Page[task.Artifact]{Object: "list", Data: []task.Artifact{}}
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return page, err
+	}
+	entries, err := e.Bucket.List(ctx, storage.ArtifactsPrefix(id))
+	for _, entry := range entries {
+		page.Data = append(page.Data, task.Artifact{
+			Name: entry.Name, ContentType: contentType(entry.Name), Bytes: entry.Bytes, CreatedAt: entry.ModTime.UTC(),
+			Href: e.urls(d.facts.ID).Artifacts + "/" + entry.Name,
+		})
+	}
+	return page, err
+}
+
+// Artifact opens one of a task's files.
+func (e *Engine) Artifact(ctx context.Context, tenant, id, name string) (*storage.Object, error) {
+	if _, err := e.describe(ctx, tenant, id); err != nil {
+		return nil, err
+	}
+	if name == "" || name != path.Base(name) {
+		return nil, task.Errorf(task.NotFound, "no artifact %q", name)
+	}
+	object, err := e.Bucket.Object(ctx, storage.ArtifactKey(id, name))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, task.Errorf(task.NotFound, "the task has no artifact %q", name)
+	}
+	return object, err
+}
+
+func gone(err error, what string) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return task.Errorf(task.Gone, "%s has been removed from the bucket", what)
+	}
+	return err
+}
+
+// contentType is the type of an artifact, whose name longhaul chose.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".md":
+		return "text/markdown; charset=utf-8"
+	case ".jsonl":
+		return "application/jsonl"
+	}
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}

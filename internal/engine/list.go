@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/errgroup"
+
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// MaxPage is the most entries of one page of any list; DefaultPage is what a page has unless asked.
+const (
+	MaxPage     = 100
+	DefaultPage = 20
+)
+
+// List gives a page of a tenant's tasks: those that run first, then the ended ones, the last ended
+// first. What a list says of a task is what Get says. A task accepted a moment ago may be missing
+// for some ten milliseconds, until Temporal's visibility has it.
+func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.Page[task.Task], error) {
+	page := task.Page[task.Task]{Object: "list", Data: []task.Task{}}
+	token, err := base64.RawURLEncoding.DecodeString(f.Cursor)
+	if err != nil {
+		return page, badCursor()
+	}
+	if err := e.prepared(); err != nil {
+		return page, err
+	}
+	answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: e.Namespace, PageSize: int32(pageSize(f.Limit)), NextPageToken: token, Query: query(tenant, f),
+	})
+	if err != nil {
+		if f.Cursor != "" && strings.Contains(err.Error(), "token") {
+			return page, badCursor()
+		}
+		return page, words(err, "")
+	}
+	tasks := make([]task.Task, len(answer.GetExecutions()))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i, execution := range answer.GetExecutions() {
+		g.Go(func() (err error) {
+			tasks[i], err = e.listed(ctx, tenant, execution)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return page, err
+	}
+	page.Data = tasks
+	if next := answer.GetNextPageToken(); len(next) > 0 {
+		page.NextCursor = new(base64.RawURLEncoding.EncodeToString(next))
+	}
+	return page, nil
+}
+
+// listed makes the task of a list entry. Visibility lags behind, so a task that it calls open is
+// looked at; what it calls ended has said its last words.
+func (e *Engine) listed(ctx context.Context, tenant string, execution *workflowpb.WorkflowExecutionInfo) (task.Task, error) {
+	if execution.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return e.Get(ctx, tenant, execution.GetExecution().GetWorkflowId())
+	}
+	var f workflows.Facts
+	var s workflows.Snapshot
+	fields := execution.GetMemo().GetFields()
+	decode := converter.GetDefaultDataConverter()
+	if decode.FromPayload(fields[workflows.MemoFacts], &f) != nil || decode.FromPayload(fields[workflows.MemoState], &s) != nil {
+		return e.Get(ctx, tenant, execution.GetExecution().GetWorkflowId())
+	}
+	return e.build(f, s, status{temporal: execution.GetStatus(), closeTime: execution.GetCloseTime().AsTime()}), nil
+}
+
+func query(tenant string, f task.Filter) string {
+	terms := []string{
+		workflows.AttrTenant.GetName() + " = " + quote(tenant),
+		"ExecutionStatus != 'ContinuedAsNew'",
+	}
+	if f.Kind != "" {
+		terms = append(terms, workflows.AttrKind.GetName()+" = "+quote(f.Kind))
+	}
+	for key, value := range f.Labels {
+		terms = append(terms, workflows.AttrLabels.GetName()+" = "+quote(key+":"+value))
+	}
+	if f.Status != "" {
+		terms = append(terms, stateQuery(f.Status))
+	}
+	return strings.Join(terms, " AND ")
+}
+
+// stateQuery finds the tasks of a state. The attribute is written by the workflow, so where a task
+// can change state without one, Temporal's own status decides.
+func stateQuery(s task.State) string {
+	state := fmt.Sprintf("%s = '%s'", workflows.AttrState.GetName(), s)
+	switch s {
+	case task.Succeeded:
+		return "ExecutionStatus = 'Completed'"
+	case task.Failed:
+		return "ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')"
+	case task.Cancelled:
+		return "ExecutionStatus = 'Canceled'"
+	default:
+		return state + " AND ExecutionStatus = 'Running'"
+	}
+}
+
+// quote makes a string of Temporal's query language.
+func quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}
+
+func pageSize(limit int) int {
+	if limit <= 0 {
+		return DefaultPage
+	}
+	return min(limit, MaxPage)
+}
+
+func badCursor() *task.Error {
+	return invalid("cursor", "the cursor is none of ours; take next_cursor of the page before, or leave it out")
+}

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// description is what one Describe tells of a task.
+type description struct {
+	facts    workflows.Facts
+	snapshot workflows.Snapshot
+	status   status
+	raw      *client.WorkflowExecutionDescription
+}
+
+// status is what Temporal itself knows of a task beside its memo.
+type status struct {
+	temporal        enumspb.WorkflowExecutionStatus
+	cancelRequested bool
+	executionTime   time.Time
+	closeTime       time.Time
+}
+
+func (s status) open() bool {
+	return s.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || s.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED ||
+		s.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED || s.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
+}
+
+// Get tells how a task stands. An id that is malformed, unknown or another tenant's is task.NotFound.
+func (e *Engine) Get(ctx context.Context, tenant, id string) (task.Task, error) {
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return task.Task{}, err
+	}
+	return e.task(ctx, d)
+}
+
+// patienceWithTemporal is how long one question to Temporal may take: while it is down, the client
+// would wait for ever.
+const patienceWithTemporal = 5 * time.Second
+
+func (e *Engine) describe(ctx context.Context, tenant, id string) (description, error) {
+	missing := task.Errorf(task.NotFound, "no task %q", id)
+	if !validID.MatchString(id) {
+		return description{}, missing
+	}
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
+	raw, err := e.Client.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return description{}, words(err, id)
+	}
+	d := description{raw: raw}
+	if err := raw.GetMemoValue(workflows.MemoFacts, &d.facts); err != nil {
+		return description{}, missing // a workflow that is no task of ours
+	}
+	if d.facts.Tenant != tenant {
+		return description{}, missing
+	}
+	if err := raw.GetMemoValue(workflows.MemoState, &d.snapshot); err != nil {
+		return description{}, fmt.Errorf("state of %s: %w", id, err)
+	}
+	info := raw.RawResponse.GetWorkflowExecutionInfo()
+	d.status = status{
+		temporal:        info.GetStatus(),
+		cancelRequested: raw.RawResponse.GetWorkflowExtendedInfo().GetCancelRequested(),
+		executionTime:   info.GetExecutionTime().AsTime(),
+	}
+	if info.GetCloseTime() != nil {
+		d.status.closeTime = info.GetCloseTime().AsTime()
+	}
+	return d, nil
+}
+
+// task makes the whole task of a description, with what only a closer look tells.
+func (e *Engine) task(ctx context.Context, d description) (task.Task, error) {
+	t := e.build(d.facts, d.snapshot, d.status)
+	if !t.Done {
+		e.lookCloser(ctx, &t, d)
+		return t, nil
+	}
+	if d.snapshot.Result == nil {
+		return t, nil
+	}
+	t.ResultRef = &task.ResultRef{
+		Href: t.URLs.Result, ContentType: "application/json", Bytes: d.snapshot.Result.Bytes, SHA256: d.snapshot.Result.SHA256,
+	}
+	if d.snapshot.Result.Bytes <= task.InlineResultLimit {
+		data, err := e.Bucket.Get(ctx, storage.ResultKey(t.ID))
+		if err != nil {
+			return t, err
+		}
+		t.Result, t.ResultRef = data, nil
+	}
+	return t, nil
+}
+
+// build puts a task together from its memo and from what Temporal knows.
+func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.Task {
+	t := task.Task{
+		ID: f.ID, Object: "task", Kind: f.Kind, Tenant: f.Tenant, Labels: f.Labels, Priority: f.Priority, Model: f.Model,
+		CreatedAt: f.CreatedAt, ScheduledAt: f.StartAt, DeadlineAt: f.Deadline,
+		Status: s.State, Outcome: s.Outcome, Revision: s.Revision, UpdatedAt: s.UpdatedAt, Progress: s.Progress,
+		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID),
+	}
+	if t.Labels == nil {
+		t.Labels = map[string]string{}
+	}
+	if !s.StartedAt.IsZero() {
+		t.StartedAt = &s.StartedAt
+	}
+	settleState(&t, s, st)
+	if t.Status == task.Scheduled {
+		t.Waiting = &task.Waiting{Reason: "start_time", Until: t.ScheduledAt}
+	}
+	t.Done = t.Status.Terminal()
+	if t.Done {
+		t.FinishedAt = &st.closeTime
+	}
+	return t
+}
+
+// settleState makes up for what the workflow could not write into its memo: that its time has come,
+// that a cancel was asked for, or that it was ended from outside. Each raises the revision by one,
+// as the workflow's own write will.
+func settleState(t *task.Task, s workflows.Snapshot, st status) {
+	switch {
+	case st.open() && st.cancelRequested && s.State != task.Cancelling:
+		t.Status, t.Revision = task.Cancelling, t.Revision+1
+	case st.open() && s.State.Terminal():
+		// The last words are written an instant before the workflow closes: until then it runs.
+		t.Status, t.Outcome, t.Error, t.Revision = task.Processing, "", nil, t.Revision-1
+		if t.Progress.Percent != nil {
+			t.Progress.Percent = new(min(*t.Progress.Percent, 99))
+		}
+		if st.cancelRequested {
+			t.Status = task.Cancelling
+		}
+	case st.open() && s.State == task.Scheduled && !st.executionTime.IsZero() && !time.Now().Before(st.executionTime):
+		t.Status, t.Revision = task.Pending, t.Revision+1
+	case st.open():
+	case !s.State.Terminal():
+		t.Status, t.Outcome, t.Revision = endedOutside(t, st), task.None, t.Revision+1
+	}
+}
+
+// endedOutside names the end of a task that could not say its own last words.
+func endedOutside(t *task.Task, st status) task.State {
+	if st.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
+		return task.Cancelled
+	}
+	t.Error = task.Errorf(task.Terminated, "the task's workflow was ended in Temporal (%s); finished items are kept", st.temporal)
+	return task.Failed
+}
+
+func (e *Engine) urls(id string) task.URLs {
+	self := "/v1/tasks/" + id
+	u := task.URLs{
+		Self: self, Cancel: self + "/cancel", Result: self + "/result", Items: self + "/items",
+		Artifacts: self + "/artifacts", Timeline: self + "/timeline",
+	}
+	if e.UIURL != "" {
+		u.Temporal = e.UIURL + "/namespaces/" + url.PathEscape(e.Namespace) + "/workflows/" + id
+	}
+	return u
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/converter"
+
+	"longhaul/internal/task"
+)
+
+// Timeline tells what happened to a task, from the histories that Temporal keeps: the first page is
+// the task's own, each further page that of one of its groups, in their order.
+func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.Page[task.Event], error) {
+	page := task.Page[task.Event]{Object: "list", Data: []task.Event{}}
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return page, err
+	}
+	group, workflowID := -1, id
+	if cursor != "" {
+		if group, err = strconv.Atoi(cursor); err != nil || group < 0 {
+			return page, badCursor()
+		}
+		workflowID = fmt.Sprintf("%s.group-%d", id, group)
+	}
+	told := teller{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
+	if group < 0 {
+		told.add(task.Event{At: d.facts.CreatedAt, Type: "accepted", Summary: "accepted"})
+	}
+	it := e.Client.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		event, err := it.Next()
+		if err != nil {
+			return page, words(err, id)
+		}
+		told.tell(event)
+	}
+	page.Data = told.events
+	if next := group + 1; e.hasGroup(ctx, id, next) {
+		page.NextCursor = new(strconv.Itoa(next))
+	}
+	return page, nil
+}
+
+func (e *Engine) hasGroup(ctx context.Context, id string, group int) bool {
+	_, err := e.Client.DescribeWorkflow(ctx, fmt.Sprintf("%s.group-%d", id, group), "")
+	return err == nil
+}
+
+// teller turns the events of one history into lines for a person.
+type teller struct {
+	workflow string
+	events   []task.Event
+	calls    map[int64]*historypb.HistoryEvent // scheduled activities, by event id
+	attempts map[int64]int
+}
+
+func (t *teller) add(e task.Event) {
+	e.Workflow = t.workflow
+	t.events = append(t.events, e)
+}
+
+// tell adds the line of an event, if it is one that a person cares about.
+func (t *teller) tell(event *historypb.HistoryEvent) {
+	at := event.GetEventTime().AsTime()
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		t.add(task.Event{At: at, Type: "started", Summary: "handed to the workers"})
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		t.calls[event.GetEventId()] = event
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		a := event.GetActivityTaskStartedEventAttributes()
+		if t.attempts == nil {
+			t.attempts = map[int64]int{}
+		}
+		t.attempts[a.GetScheduledEventId()] = int(a.GetAttempt())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		t.ended(event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), at, "call_succeeded", nil)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := event.GetActivityTaskFailedEventAttributes()
+		t.ended(a.GetScheduledEventId(), at, "call_failed", a.GetFailure())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := event.GetActivityTaskTimedOutEventAttributes()
+		t.ended(a.GetScheduledEventId(), at, "call_failed", a.GetFailure())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		t.ended(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), at, "call_cancelled", nil)
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+		a := event.GetChildWorkflowExecutionStartedEventAttributes()
+		t.add(task.Event{At: at, Type: "group_started", Summary: a.GetWorkflowExecution().GetWorkflowId()})
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+		a := event.GetChildWorkflowExecutionCompletedEventAttributes()
+		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId()})
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+		a := event.GetChildWorkflowExecutionFailedEventAttributes()
+		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId(), Error: a.GetFailure().GetMessage()})
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		t.add(task.Event{At: at, Type: "cancel_requested", Summary: "asked to stop"})
+	default:
+		t.close(event, at)
+	}
+}
+
+func (t *teller) close(event *historypb.HistoryEvent, at time.Time) {
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		t.add(task.Event{At: at, Type: "ended", Summary: "succeeded"})
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+		t.add(task.Event{At: at, Type: "ended", Summary: "failed", Error: failure.GetMessage()})
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		t.add(task.Event{At: at, Type: "ended", Summary: "cancelled"})
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		t.add(task.Event{At: at, Type: "ended", Summary: "ended in Temporal"})
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		t.add(task.Event{At: at, Type: "continued", Summary: "goes on in a new run, to keep the history short"})
+	}
+}
+
+// ended adds the line of an activity that came to an end.
+func (t *teller) ended(scheduled int64, at time.Time, kind string, failure *failurepb.Failure) {
+	call, ok := t.calls[scheduled]
+	if !ok {
+		return
+	}
+	delete(t.calls, scheduled)
+	name := call.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
+	e := task.Event{
+		At: at, Type: kind, Activity: name, Summary: summary(call.GetUserMetadata(), name),
+		Attempt: t.attempts[scheduled], Duration: at.Sub(call.GetEventTime().AsTime()).Seconds(), Error: failure.GetMessage(),
+	}
+	t.add(e)
+}
+
+// summary is what an activity was called for a person, or else its name.
+func summary(m *sdkpb.UserMetadata, name string) string {
+	var text string
+	if payload := m.GetSummary(); payload != nil && payloadText(payload, &text) == nil {
+		return text
+	}
+	return name
+}
+
+func payloadText(p *commonpb.Payload, into *string) error {
+	return converter.GetDefaultDataConverter().FromPayload(p, into)
+}
