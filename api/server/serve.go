@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// How long clients may take. There is no limit on a whole answer: long polls and downloads take
+// their time, and each write has its own.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	writeTime  = time.Minute
+	graceTime  = 20 * time.Second
+)
+
+// Serve answers requests until ctx ends. Then it takes no new ones, answers long polls at once with
+// what they have, and gives the others, such as uploads, up to 20 seconds. It returns nil after an
+// orderly stop, also when some had to be cut off.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
+	srv := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.WithoutCancel(ctx), stopKey{}, ctx)
+		},
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
+	defer cancel()
+	err := srv.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("requests were cut off", "after_s", graceTime.Seconds())
+		err = srv.Close()
+	}
+	return err
+}
+
+// stopKey finds, in a request's context, the context that ends when the server is to stop.
+type stopKey struct{}
+
+// untilStop gives a context that ends after a time, with its parent, or when the server is to stop.
+func untilStop(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithTimeout(ctx, most)
+	stop, ok := ctx.Value(stopKey{}).(context.Context)
+	if !ok {
+		return limited, cancel
+	}
+	forget := context.AfterFunc(stop, cancel)
+	return limited, func() {
+		forget()
+		cancel()
+	}
+}
+
+// paced gives every write a time of its own, so that a reader who has stopped reading is let go,
+// and a patient one is not.
+func paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+		_ = p.control.SetWriteDeadline(time.Time{}) // what the request before left on this connection
+		next.ServeHTTP(p, r)
+	})
+}
+
+type pacedWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+// Unwrap lets net/http find what else the writer can do.
+func (p *pacedWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// WriteHeader sends the header, which may go out alone.
+func (p *pacedWriter) WriteHeader(status int) {
+	p.extend()
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the answer.
+func (p *pacedWriter) Write(data []byte) (int, error) {
+	p.extend()
+	return p.ResponseWriter.Write(data)
+}
+
+// extend has no effect on writers that know no deadlines, as in some tests.
+func (p *pacedWriter) extend() { _ = p.control.SetWriteDeadline(time.Now().Add(writeTime)) }

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"longhaul/internal/schema"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// Tasks is all that the API needs of the tasks. An unknown id, a malformed one and one of another
+// tenant are the same task.NotFound.
+type Tasks interface {
+	Requests
+	Outputs
+	Insight
+}
+
+// Requests start, show and stop tasks.
+type Requests interface {
+	// Create answers the original task and replayed for an idempotency key it has seen with the same body.
+	Create(ctx context.Context, d task.Draft) (t task.Task, replayed bool, err error)
+	Get(ctx context.Context, tenant, id string) (task.Task, error)
+	// Wait returns once the revision is past after or the task has ended. When ctx ends first it
+	// returns the task as it is.
+	Wait(ctx context.Context, tenant, id string, after int64) (task.Task, error)
+	List(ctx context.Context, tenant string, f task.Filter) (task.Page[task.Task], error)
+	Cancel(ctx context.Context, tenant, id string) (task.Task, error)
+}
+
+// Outputs read what tasks have made.
+type Outputs interface {
+	Result(ctx context.Context, tenant, id string) (*storage.Object, error)
+	Items(ctx context.Context, tenant, id string, f task.ItemFilter) (task.Page[task.Item], error)
+	AllItems(ctx context.Context, tenant, id string) iter.Seq2[task.Item, error]
+	Artifacts(ctx context.Context, tenant, id string) (task.Page[task.Artifact], error)
+	Artifact(ctx context.Context, tenant, id, name string) (*storage.Object, error)
+}
+
+// Insight tells what happened, and whether anything can.
+type Insight interface {
+	Timeline(ctx context.Context, tenant, id, cursor string) (task.Page[task.Event], error)
+	Ready(ctx context.Context) error
+}
+
+// Files keeps uploads.
+type Files interface {
+	Save(ctx context.Context, tenant, name, contentType string, r io.Reader, limit int64) (task.File, error)
+	Stat(ctx context.Context, tenant, id string) (task.File, error)
+	Open(ctx context.Context, tenant, id string) (*storage.Object, error)
+	Delete(ctx context.Context, tenant, id string) error
+}
+
+// Parts is what a server is made of.
+type Parts struct {
+	Tasks   Tasks
+	Files   Files
+	Kinds   []task.KindInfo
+	Keys    map[string]string // API key to tenant; none means one tenant, "default", and no keys
+	Limits  Limits
+	Log     *slog.Logger
+	Version string
+}
+
+// Limits are the sizes, in bytes, above which a request is refused.
+type Limits struct {
+	MaxBody   int64 // of a JSON body
+	MaxUpload int64 // of one uploaded file
+}
+
+type server struct {
+	Parts
+	bodies  map[string]*schema.Schema // what POST /v1/tasks takes, by kind
+	anyKind *schema.Schema            // what it takes when the kind is not known
+	api     huma.API
+	router  *gin.Engine
+}
+
+// New makes the API. It fails when a kind's schema is not a schema.
+func New(p Parts) (http.Handler, error) {
+	s, err := build(p)
+	if err != nil {
+		return nil, err
+	}
+	return paced(headAsGet(s.router)), nil
+}
+
+func build(p Parts) (*server, error) {
+	s := &server{Parts: p}
+	if err := s.compile(); err != nil {
+		return nil, err
+	}
+	s.router = s.newRouter()
+	s.api = humagin.New(s.router, s.config())
+	s.routes()
+	spec, err := s.spec()
+	if err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	s.pages(spec)
+	return s, nil
+}
+
+func (s *server) newRouter() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	_ = r.SetTrustedProxies(nil) // never fails on none; a client's X-Forwarded-For is not believed
+	r.RedirectTrailingSlash = false
+	r.HandleMethodNotAllowed = true
+	r.Use(s.logged, s.recovered, s.authorised, s.plainQuery)
+	r.NoRoute(func(c *gin.Context) {
+		s.fail(c, task.Errorf(task.NotFound, "no route %s; /docs lists them all", c.Request.URL.Path))
+	})
+	r.NoMethod(func(c *gin.Context) {
+		s.fail(c, task.Errorf(task.NotAllowed, "%s is not for this route; it takes %s", c.Request.Method, c.Writer.Header().Get("Allow")))
+	})
+	return r
+}
+
+// compile prepares the check of task bodies from the schemas that are published.
+func (s *server) compile() error {
+	var err error
+	if s.anyKind, err = schema.Compile(anyKindBody(s.Kinds)); err != nil {
+		return err
+	}
+	s.bodies = map[string]*schema.Schema{}
+	for _, kind := range s.Kinds {
+		body, err := kindBody(kind)
+		if err != nil {
+			return fmt.Errorf("kind %s: %w", kind.Name, err)
+		}
+		if s.bodies[kind.Name], err = schema.Compile(body); err != nil {
+			return fmt.Errorf("kind %s: %w", kind.Name, err)
+		}
+	}
+	return nil
+}

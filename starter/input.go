@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"longhaul/internal/schema"
+	"longhaul/internal/task"
+)
+
+// field is what a kind's schema says of one field of its input.
+type field struct {
+	Type        string `json:"type"`
+	Description string `json:"description"`
+}
+
+func fieldsOf(kind task.KindInfo) map[string]field {
+	var s struct {
+		Properties map[string]field `json:"properties"`
+	}
+	_ = json.Unmarshal(kind.InputSchema, &s) // without it there are no settings, and the API still checks
+	return s.Properties
+}
+
+func names(fields map[string]field) []string {
+	var all []string
+	for name := range fields {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// addSettings makes a flag of every simple field of a kind's input. After parsing, the returned
+// function gives those that were used, as key=value.
+func addSettings(flags *pflag.FlagSet, kind task.KindInfo) func() []string {
+	fields := fieldsOf(kind)
+	values := map[string]*string{}
+	for name, f := range fields {
+		if f.Type == "array" || f.Type == "object" || f.Type == "" || flags.Lookup(flagName(name)) != nil {
+			continue
+		}
+		values[name] = flags.String(flagName(name), "", f.Description)
+		if f.Type == "boolean" {
+			flags.Lookup(flagName(name)).NoOptDefVal = "true"
+		}
+	}
+	return func() []string {
+		var used []string
+		for name, value := range values {
+			if flags.Changed(flagName(name)) {
+				used = append(used, name+"="+*value)
+			}
+		}
+		return used
+	}
+}
+
+func flagName(fieldName string) string { return strings.ReplaceAll(fieldName, "_", "-") }
+
+// buildInput puts together --input, settings and documents. Files are uploaded last, when nothing
+// else can be wrong.
+func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sources []string) (json.RawMessage, error) {
+	fields := fieldsOf(kind)
+	input, err := c.givenInput(o.input)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := pairs("set", o.set)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range settings {
+		f, ok := fields[name]
+		if !ok {
+			return nil, errors.New(schema.Unknown("field", name, names(fields)))
+		}
+		if input[name], err = typed(f.Type, value); err != nil {
+			return nil, fmt.Errorf("%s %w", name, err)
+		}
+	}
+	if len(sources) == 0 {
+		return json.Marshal(input)
+	}
+	if _, ok := fields["documents"]; !ok {
+		return nil, fmt.Errorf("a task of kind %s takes no documents; longhaul kinds %s shows its input", kind.Name, kind.Name)
+	}
+	documents, err := c.documents(ctx, sources)
+	if err != nil {
+		return nil, err
+	}
+	var before []json.RawMessage
+	if given, ok := input["documents"]; ok && json.Unmarshal(given, &before) != nil {
+		return nil, errors.New("documents in --input must be an array")
+	}
+	if input["documents"], err = json.Marshal(append(before, documents...)); err != nil {
+		return nil, err
+	}
+	return json.Marshal(input)
+}
+
+// givenInput reads --input.
+func (c *cli) givenInput(given string) (map[string]json.RawMessage, error) {
+	input := map[string]json.RawMessage{}
+	if given == "" {
+		return input, nil
+	}
+	text := []byte(given)
+	if name, ok := strings.CutPrefix(given, "@"); ok {
+		var err error
+		if text, err = c.read(name); err != nil {
+			return nil, err
+		}
+	}
+	if err := schema.WellFormed(text); err != nil {
+		return nil, fmt.Errorf("--input: %s", task.AsError(err).Detail)
+	}
+	if err := json.Unmarshal(text, &input); err != nil || input == nil {
+		return nil, errors.New("--input must be a JSON object")
+	}
+	return input, nil
+}
+
+// read reads a whole file, or standard input for "-".
+func (c *cli) read(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(c.in)
+	}
+	return os.ReadFile(name)
+}
+
+// typed makes JSON of a word on the command line, as the schema wants it.
+func typed(jsonType, value string) (json.RawMessage, error) {
+	switch jsonType {
+	case "integer":
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			return nil, fmt.Errorf("must be a whole number, not %q", value)
+		}
+	case "number":
+		if _, err := strconv.ParseFloat(value, 64); err != nil || !json.Valid([]byte(value)) {
+			return nil, fmt.Errorf("must be a number, not %q", value)
+		}
+	case "boolean":
+		if value != "true" && value != "false" {
+			return nil, fmt.Errorf("must be true or false, not %q", value)
+		}
+	case "array", "object":
+		if !json.Valid([]byte(value)) {
+			return nil, errors.New("must be given as JSON")
+		}
+	default:
+		return json.Marshal(value)
+	}
+	return json.RawMessage(bytes.TrimPrefix([]byte(value), []byte("+"))), nil
+}

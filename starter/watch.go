@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"longhaul/internal/task"
+)
+
+func (c *cli) watch() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "watch ID", Short: "Follow a task to its end and print its result", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.follow(cmd.Context(), args[0], output) },
+	}
+	cmd.Flags().StringVar(&output, "output", "", "write the result to this file")
+	return cmd
+}
+
+// follow shows a task until it ends, and then what came of it. Leaving it early leaves the task
+// alone: that is no failure.
+func (c *cli) follow(ctx context.Context, id, output string) error {
+	show, stop := c.progress(ctx)
+	t, err := c.client.Watch(ctx, id, show)
+	stop()
+	if ctx.Err() != nil && !t.Done {
+		c.note("The task goes on without you. Come back with: longhaul watch %s", id)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.conclude(ctx, t, output)
+}
+
+// conclude prints the end of a task: its result, or why there is none.
+func (c *cli) conclude(ctx context.Context, t task.Task, output string) error {
+	if t.Outcome == task.Partial || t.Status != task.Succeeded {
+		if err := c.tellFailedItems(ctx, t.ID); err != nil {
+			return err
+		}
+	}
+	if t.Status == task.Succeeded {
+		return c.deliver(ctx, t.ID, "", output)
+	}
+	c.note("%s %s", t.ID, t.Status)
+	if t.Error != nil {
+		c.tellProblem(t.Error)
+	}
+	if c.json {
+		if err := c.printJSON(t); err != nil {
+			return err
+		}
+	}
+	return errEnded
+}
+
+func (c *cli) tellFailedItems(ctx context.Context, id string) error {
+	for _, status := range []task.ItemStatus{task.ItemFailed, task.ItemCancelled} {
+		items, err := c.client.Items(ctx, id, status)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			c.note("%s: %s: %s", item.Status, itemName(item), reason(item.Error))
+		}
+	}
+	return nil
+}
+
+func itemName(item task.Item) string {
+	if item.Name != "" {
+		return item.Name
+	}
+	return fmt.Sprintf("item %d", item.Index+1)
+}
+
+func reason(e *task.Error) string {
+	if e == nil {
+		return "no reason was given"
+	}
+	return e.Title + ": " + e.Detail
+}
+
+// progress gives a function that shows a task as it moves: a bar on a terminal, else a line for
+// every change that a person would want to know.
+func (c *cli) progress(ctx context.Context) (show func(task.Task), stop func()) {
+	if c.live() {
+		return c.bar(ctx)
+	}
+	last := ""
+	return func(t task.Task) {
+		if line := standing(t); line != last {
+			c.note("%s %s", time.Now().Format(time.TimeOnly), line)
+			last = line
+		}
+	}, func() {}
+}
+
+func (c *cli) bar(ctx context.Context) (show func(task.Task), stop func()) {
+	var text atomic.Value
+	text.Store("")
+	bars := mpb.NewWithContext(ctx, mpb.WithOutput(c.err), mpb.WithWidth(32))
+	bar := bars.AddBar(100, mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
+		line, _ := text.Load().(string)
+		return " " + line
+	})))
+	return func(t task.Task) {
+			text.Store(printable(standing(t)))
+			if t.Progress.Percent != nil {
+				bar.SetCurrent(min(int64(*t.Progress.Percent), 99))
+			}
+		}, func() {
+			bar.Abort(true)
+			bars.Wait()
+		}
+}
+
+// standing is how a task stands, in a line.
+func standing(t task.Task) string {
+	p := t.Progress
+	parts := []string{string(t.Status)}
+	if p.Percent != nil {
+		parts = append(parts, fmt.Sprintf("%d%%", *p.Percent))
+	}
+	if p.Step != "" && !t.Done {
+		parts = append(parts, p.Step)
+	}
+	if p.Counts.Total > 0 {
+		parts = append(parts, counts(p.Counts))
+	}
+	switch {
+	case t.Done:
+	case t.Retrying != nil:
+		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
+	case t.Waiting != nil:
+		parts = append(parts, "waits: "+strings.TrimSpace(t.Waiting.Reason+" "+t.Waiting.Detail))
+	case p.ETA != nil:
+		parts = append(parts, fmt.Sprintf("about %s left", time.Duration(p.ETA.Seconds)*time.Second))
+	}
+	return strings.Join(parts, " · ")
+}
+
+func counts(n task.Counts) string {
+	line := fmt.Sprintf("%d of %d", n.Succeeded, n.Total)
+	if n.Failed > 0 {
+		line += fmt.Sprintf(", %d failed", n.Failed)
+	}
+	return line
+}
