@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"longhaul/internal/cluster"
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/task"
+)
+
+// A worker that is killed in the middle costs the calls it had in flight, and nothing else.
+func TestKillWorker(t *testing.T) {
+	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4")
+	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 300 * time.Millisecond} })
+	in := notes(29)
+	in.Documents = append(in.Documents, task.Document{Name: "long", Text: story(12000)})
+	id := s.submit(in)
+	require.NoError(t, s.provider.WaitFor(s.soon(), 12))
+	killed := time.Now()
+	s.worker.kill()
+	inFlight := s.provider.Counts().Gone
+	s.worker = s.start("worker")
+
+	done := s.finish(id)
+	t.Logf("done %.2f s after the kill: %.2f", done.FinishedAt.Sub(killed).Seconds(), time.Since(killed).Seconds())
+	require.Equal(t, task.Succeeded, done.Status)
+	require.Equal(t, task.Full, done.Outcome)
+	require.Equal(t, 30, done.Progress.Counts.Succeeded)
+	repeated := 0
+	for prompt, n := range s.provider.Repeats() {
+		require.Equal(t, 2, n, "prompt %s", prompt)
+		repeated++
+	}
+	require.LessOrEqual(t, repeated, 4+inFlight, "only calls in flight at the kill may be made again")
+	answered := map[string]int{}
+	for _, call := range s.provider.Calls() {
+		if call.Status == http.StatusOK && !call.Gone {
+			answered[call.Hash]++
+		}
+	}
+	twice := 0
+	for _, n := range answered {
+		if n > 1 {
+			twice++
+		}
+	}
+	t.Logf("calls %d, made again %d, of them answered before %d", s.provider.Counts().Total, repeated, twice)
+	require.LessOrEqual(t, twice, 4, "an answer that arrived is on record, but for those arriving at the kill")
+}
+
+// An API that is killed takes nothing with it: the task runs on, and the next API tells of it.
+func TestKillAPI(t *testing.T) {
+	s := newStack(t)
+	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 200 * time.Millisecond} })
+	id := s.submit(notes(30))
+	require.NoError(t, s.provider.WaitFor(s.soon(), 3))
+	s.api.kill()
+	require.NoError(t, s.provider.WaitFor(s.soon(), 30))
+	s.api = s.start("api")
+	s.waitReady()
+
+	done := s.finish(id)
+	require.Equal(t, task.Full, done.Outcome)
+	require.Equal(t, 30, s.provider.Counts().Total)
+	require.Empty(t, s.provider.Repeats())
+}
+
+// Everything is killed at once, as a machine that loses power would: Temporal does not outlive its
+// parent, and at the next start the task goes on.
+func TestKillEverything(t *testing.T) {
+	_, temporal := programs()
+	provider := llmtest.New(t)
+	provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 300 * time.Millisecond} })
+	s := &stack{t: t, dir: t.TempDir(), provider: provider, address: freeAddress(t)}
+	_, port, _ := strings.Cut(freeAddress(t), ":")
+	s.settings = []string{
+		"LONGHAUL_LLM_BASE_URL=" + provider.URL(), "LONGHAUL_LLM_KEY=k", "LONGHAUL_WORKER_LLM_CONCURRENCY=3", "TEMPORAL_ADDRESS=",
+	}
+	args := []string{"--api", s.address, "--temporal-port", port, "--ui-port", "0", "--data", s.dir, "--temporal-bin", temporal}
+	all := s.start("dev", args...)
+	s.waitReady()
+	id := s.submit(notes(20))
+	require.NoError(t, provider.WaitFor(s.soon(), 7))
+	all.kill()
+	require.Eventually(t, func() bool { return !temporalRuns(s.dir) }, 10*time.Second, 50*time.Millisecond, "Temporal outlived its parent")
+
+	s.start("dev", args...)
+	s.waitReady()
+	done := s.finishOver(id)
+	require.Equal(t, task.Full, done.Outcome)
+	require.LessOrEqual(t, provider.Counts().Total, 20+3)
+}
+
+// temporalRuns looks for a Temporal on this data folder.
+func temporalRuns(dir string) bool {
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range processes {
+		line, err := os.ReadFile(p)
+		if err == nil && strings.Contains(string(line), programName) && strings.Contains(string(line), dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// finishOver waits for a task with plain requests, over an API that comes and goes.
+func (s *stack) finishOver(id string) (t task.Task) {
+	require.Eventually(s.t, func() bool {
+		_, body := s.get("/v1/tasks/" + id)
+		return json.Unmarshal([]byte(body), &t) == nil && t.Done
+	}, 2*time.Minute, 100*time.Millisecond)
+	return t
+}
+
+// A cancel reaches the running calls: the provider sees its sockets close, and what was finished stays.
+func TestCancel(t *testing.T) {
+	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
+	for i := range 5 {
+		s.provider.On(fmt.Sprintf("[doc-%03d]", i), llmtest.Reply{})
+	}
+	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{End: llmtest.Silence} })
+	id := s.submit(notes(10))
+	require.NoError(t, s.provider.WaitFor(s.soon(), 10))
+	require.Eventually(t, func() bool { return s.items(id, "succeeded") == 5 }, 10*time.Second, 20*time.Millisecond)
+
+	asked := time.Now()
+	status, _ := s.post("/v1/tasks/"+id+"/cancel", "")
+	require.Equal(t, http.StatusAccepted, status)
+	require.NoError(t, s.provider.WaitGone(s.soon(), 5))
+	t.Logf("sockets closed %.1f s after the cancel", time.Since(asked).Seconds())
+	done := s.finish(id)
+	require.Equal(t, task.Cancelled, done.Status)
+	require.Equal(t, task.Partial, done.Outcome)
+	require.Equal(t, 5, s.items(id, "succeeded"))
+	require.Equal(t, 5, s.items(id, "cancelled"))
+	status, body := s.get("/v1/tasks/" + id + "/result")
+	require.Equal(t, http.StatusOK, status, body)
+	status, _ = s.post("/v1/tasks/"+id+"/cancel", "")
+	require.Equal(t, http.StatusOK, status, "a second cancel of an ended task changes nothing")
+	require.Equal(t, 10, s.provider.Counts().Total)
+}
+
+func (s *stack) items(id, status string) int {
+	code, body := s.get("/v1/tasks/" + id + "/items?limit=100&status=" + status)
+	require.Equal(s.t, http.StatusOK, code, body)
+	var page task.Page[task.Item]
+	require.NoError(s.t, json.Unmarshal([]byte(body), &page))
+	return len(page.Data)
+}
+
+// Without any worker a task can be created, read, listed, waited for and cancelled.
+func TestNoWorker(t *testing.T) {
+	s := newStack(t)
+	s.worker.kill()
+	id := s.submit(notes(2))
+
+	var got task.Task
+	status, body := s.get("/v1/tasks/" + id)
+	require.Equal(t, http.StatusOK, status)
+	require.NoError(t, json.Unmarshal([]byte(body), &got))
+	require.Equal(t, task.Pending, got.Status)
+	require.Eventually(t, func() bool { _, list := s.get("/v1/tasks"); return strings.Contains(list, id) }, 5*time.Second, 20*time.Millisecond)
+	status, _ = s.get(fmt.Sprintf("/v1/tasks/%s?wait=1s&after_revision=%d", id, got.Revision))
+	require.Equal(t, http.StatusOK, status)
+
+	changed := make(chan string, 1)
+	go func() {
+		_, body := s.get(fmt.Sprintf("/v1/tasks/%s?wait=30s&after_revision=%d", id, got.Revision))
+		changed <- body
+	}()
+	status, body = s.post("/v1/tasks/"+id+"/cancel", "")
+	require.Equal(t, http.StatusAccepted, status)
+	require.Contains(t, body, `"cancelling"`)
+	select {
+	case body := <-changed:
+		require.Contains(t, body, `"cancelling"`, "a long poll hears of a cancel")
+	case <-time.After(10 * time.Second):
+		t.Fatal("the long poll heard nothing")
+	}
+	s.worker = s.start("worker")
+	require.Equal(t, task.Cancelled, s.finish(id).Status)
+	require.Zero(t, s.provider.Counts().Total)
+}
+
+// Twenty clients race with one idempotency key: there is one task.
+func TestIdempotentRace(t *testing.T) {
+	s := newStack(t)
+	ids := make([]string, 20)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			_, body := s.post("/v1/tasks", `{"kind":"summary","input":{"documents":[{"text":"A sound bridge."}]}}`, "Idempotency-Key", "order-17")
+			var got task.Task
+			if json.Unmarshal([]byte(body), &got) == nil {
+				ids[i] = got.ID
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		require.Equal(t, ids[0], id)
+		require.NotEmpty(t, id)
+	}
+	s.finish(ids[0])
+	require.Equal(t, 1, s.provider.Counts().Total)
+	status, body := s.post("/v1/tasks", `{"kind":"summary","input":{"documents":[{"text":"Another bridge."}]}}`, "Idempotency-Key", "order-17")
+	require.Equal(t, http.StatusUnprocessableEntity, status)
+	require.Contains(t, body, string(task.KeyReused))
+}
+
+// A thousand small documents: every one summarised once, every history short.
+func TestThousandDocuments(t *testing.T) {
+	s := newStack(t)
+	done := s.finish(s.submit(notes(1000)))
+	require.Equal(t, task.Full, done.Outcome)
+	require.Equal(t, 1000, done.Progress.Counts.Succeeded)
+	require.Equal(t, 1000, s.provider.Counts().Total)
+	require.Empty(t, s.provider.Repeats())
+	s.requireShortHistories(done.ID, 10)
+}
+
+// A text of five megabytes, and a result of more than two: both go by reference.
+func TestLargeTextAndResult(t *testing.T) {
+	s := newStack(t, "LONGHAUL_API_MAX_BODY=16MiB")
+	answer := strings.Repeat("All was well on the coast that year. ", 60_000) // 2.2 MB
+	s.provider.On("[doc-000]", llmtest.Stream(llmtest.Delta(answer, "stop"), "[DONE]"))
+	in := notes(1)
+	in.Documents = append(in.Documents, task.Document{Name: "five megabytes", Text: story(1_000_000)})
+	done := s.finish(s.submit(in))
+	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
+	require.Nil(t, done.Result)
+	require.Greater(t, done.ResultRef.Bytes, int64(2<<20))
+	status, body := s.get("/v1/tasks/" + done.ID + "/result")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, answer)
+	require.Empty(t, s.provider.Repeats())
+	s.requireShortHistories(done.ID, 1)
+}
+
+// requireShortHistories checks the limits that hold for every run: 10,000 events and 5 MB.
+func (s *stack) requireShortHistories(id string, groups int) {
+	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
+	require.NoError(s.t, err)
+	defer c.Close()
+	ids := []string{id}
+	for n := range groups {
+		ids = append(ids, fmt.Sprintf("%s.group-%d", id, n))
+	}
+	var most int64
+	for _, workflow := range ids {
+		d, err := c.Client.DescribeWorkflow(context.Background(), workflow, "")
+		require.NoError(s.t, err)
+		info := d.RawResponse.GetWorkflowExecutionInfo()
+		require.Equal(s.t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, info.GetStatus())
+		require.Less(s.t, info.GetHistoryLength(), int64(10_000), workflow)
+		require.Less(s.t, info.GetHistorySizeBytes(), int64(5<<20), workflow)
+		most = max(most, info.GetHistoryLength())
+	}
+	s.t.Logf("longest history: %d events", most)
+}
+
+// A secret is nowhere but in the provider's request.
+func TestSecretsStaySecret(t *testing.T) {
+	s := newStack(t)
+	const secret = "sk-test-secret-marker"
+	s.provider.On("[doc-000]", llmtest.Fail(http.StatusUnauthorized, `{"error":{"message":"Incorrect API key provided: `+secret+`"}}`))
+	done := s.finish(s.submit(notes(1)))
+	require.Equal(t, task.Failed, done.Status)
+	_, body := s.get("/v1/tasks/" + done.ID)
+	_, items := s.get("/v1/tasks/" + done.ID + "/items")
+	require.Contains(t, body, string(task.ModelAuth))
+	require.NotContains(t, body+items, secret)
+	require.NoError(t, filepath.WalkDir(s.dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		require.NotContains(t, string(data), secret, path)
+		return err
+	}))
+}
+
+// A task with a start time is scheduled until then, and runs once.
+func TestDelay(t *testing.T) {
+	s := newStack(t)
+	_, body := s.post("/v1/tasks", `{"kind":"summary","delay":"2s","input":{"documents":[{"text":"A sound bridge."}]}}`)
+	var got task.Task
+	require.NoError(t, json.Unmarshal([]byte(body), &got))
+	require.Equal(t, task.Scheduled, got.Status)
+	require.Equal(t, "start_time", got.Waiting.Reason)
+	require.Zero(t, s.provider.Counts().Total)
+	require.Equal(t, task.Succeeded, s.finish(got.ID).Status)
+	require.Equal(t, 1, s.provider.Counts().Total)
+}
+
+// A provider that never answers ends with the deadline, and its socket is closed.
+func TestDeadline(t *testing.T) {
+	s := newStack(t)
+	s.provider.On("[doc-000]", llmtest.Reply{End: llmtest.Silence})
+	in, err := json.Marshal(map[string]any{"kind": "summary", "deadline": "3s", "input": notes(2)})
+	require.NoError(t, err)
+	_, body := s.post("/v1/tasks", string(in))
+	var got task.Task
+	require.NoError(t, json.Unmarshal([]byte(body), &got))
+	done := s.finish(got.ID)
+	require.Equal(t, task.Failed, done.Status)
+	require.Equal(t, task.DeadlineExceeded, done.Error.Code)
+	require.Equal(t, task.Partial, done.Outcome)
+	require.NoError(t, s.provider.WaitGone(s.soon(), 1))
+}

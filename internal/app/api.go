@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"time"
+
+	"longhaul/api/server"
+	"longhaul/internal/engine"
+	"longhaul/internal/schema"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// Version is this build's.
+const Version = "0.1.0"
+
+// RunAPI serves the HTTP API until ctx ends.
+func RunAPI(ctx context.Context, a *App) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.Config.API.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for the API: %w (choose another address with --api-listen)", err)
+	}
+	return a.ServeAPI(ctx, listener)
+}
+
+// ServeAPI serves the HTTP API on a listener until ctx ends. It answers from the first moment on:
+// while Temporal cannot be reached, with 503.
+func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
+	prepared := make(chan struct{})
+	go func() {
+		if err := a.ready(ctx); err == nil {
+			close(prepared)
+		} else if ctx.Err() == nil {
+			a.Log.Error("no tasks can be taken", "error", err)
+		}
+	}()
+	files := storage.NewFiles(a.Bucket)
+	go a.sweep(ctx, files)
+	keys := map[string]string{}
+	for _, k := range a.Config.API.Keys {
+		keys[k.Key.Reveal()] = k.Tenant
+	}
+	handler, err := server.New(server.Parts{
+		Tasks: engine.New(engine.Parts{
+			Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Log: a.Log, Prepared: prepared,
+		}),
+		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: Version,
+		Limits: server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},
+	})
+	if err != nil {
+		return err
+	}
+	a.Log.Info("API listens", "address", listener.Addr().String())
+	return server.Serve(ctx, listener, handler, a.Log)
+}
+
+// uploadAge is how old a half upload is before it cannot be one in progress.
+const uploadAge = 24 * time.Hour
+
+func (a *App) sweep(ctx context.Context, files storage.Files) {
+	if err := files.SweepUploads(ctx, time.Now().Add(-uploadAge)); err != nil && ctx.Err() == nil {
+		a.Log.Warn("broken-off uploads not swept", "error", err)
+	}
+}
+
+// Kinds describes every kind to the API.
+func Kinds() []task.KindInfo {
+	var infos []task.KindInfo
+	for _, k := range workflows.Kinds() {
+		infos = append(infos, task.KindInfo{
+			Name: k.Name, Title: k.Title, Description: k.Description, Steps: k.Steps,
+			InputSchema: schema.Of(k.Input()), Example: json.RawMessage(k.Example),
+		})
+	}
+	return infos
+}

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+
+	"longhaul/activities"
+	"longhaul/internal/document"
+	"longhaul/internal/llm/openai"
+	"longhaul/internal/llm/simulated"
+	"longhaul/internal/storage"
+	"longhaul/workflows"
+)
+
+// RunWorker works until ctx ends. Calls in hand then have stop_timeout to finish; what has not is
+// handed to another worker.
+func RunWorker(ctx context.Context, a *App) error {
+	if err := a.ready(ctx); err != nil {
+		return quiet(ctx, err)
+	}
+	do, end, err := a.activities(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	pools := a.pools(do)
+	for i, pool := range pools {
+		if err := pool.Start(); err != nil {
+			stopAll(pools[:i])
+			return fmt.Errorf("start worker: %w", err)
+		}
+	}
+	a.Log.Info("worker runs", "temporal", a.Temporal.Address, "namespace", a.Temporal.Namespace, "provider", a.Config.LLM.Provider)
+	<-ctx.Done()
+	stopAll(pools)
+	return nil
+}
+
+// pools are the workers of the task queues, each with room of its own.
+func (a *App) pools(do *activities.Activities) []worker.Worker {
+	decide := worker.New(a.Temporal.Client, activities.QueueWorkflows, a.options(1))
+	workflows.Register(decide)
+	ask := worker.New(a.Temporal.Client, activities.QueueLLM, a.options(a.Config.Worker.LLMConcurrency))
+	read := worker.New(a.Temporal.Client, activities.QueueDocuments, a.options(a.Config.Worker.DocumentsConcurrency))
+	for _, pool := range []worker.Worker{ask, read} {
+		pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
+	}
+	return []worker.Worker{decide, ask, read}
+}
+
+func (a *App) options(slots int) worker.Options {
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize: slots,
+		// Eager activities would pass by priority, fairness and limits.
+		DisableEagerActivities: true,
+		// Two pollers, the default, start a batch slowly and cost a tenth of its speed.
+		ActivityTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
+		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
+		// A second between heartbeats is what a cancel may take to arrive.
+		MaxHeartbeatThrottleInterval: time.Second,
+		// How long a task waits for a worker that was killed, before another takes it.
+		StickyScheduleToStartTimeout: 2 * time.Second,
+		WorkerStopTimeout:            a.Config.Worker.StopTimeout,
+	}
+}
+
+func stopAll(pools []worker.Worker) {
+	for _, pool := range pools {
+		pool.Stop()
+	}
+}
+
+// activities makes what the workers work with. Call end when they have stopped.
+func (a *App) activities(ctx context.Context) (do *activities.Activities, end func(), err error) {
+	model, stopModel, err := a.model(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	scratch, err := a.scratch()
+	if err != nil {
+		stopModel()
+		return nil, nil, err
+	}
+	reader := document.NewExtractor(document.Options{
+		Workers: min(a.Config.Worker.DocumentsConcurrency, runtime.NumCPU()), Log: a.Log,
+		CacheDir: filepath.Join(a.Config.DataDir, "cache", "pdf"),
+	})
+	go a.warm(ctx, reader)
+	cfg := a.Config
+	do = &activities.Activities{
+		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
+		Model: model, DefaultModel: cfg.LLM.Model, Reader: reader, Beats: a.Temporal.Client,
+		Fetcher: document.NewFetcher(document.FetchOptions{
+			AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
+		}),
+		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, MaxAttempts: cfg.LLM.MaxAttempts, Log: a.Log,
+	}
+	return do, func() { stopModel(); _ = reader.Close() }, nil
+}
+
+// warm compiles the PDF engine before the first PDF asks for it.
+func (a *App) warm(ctx context.Context, reader *document.Extractor) {
+	if err := reader.Warm(ctx); err != nil && ctx.Err() == nil {
+		a.Log.Warn("PDF engine not warmed; the first PDF will take longer", "error", err)
+	}
+}
+
+// model gives the configured provider, or a simulated one of our own when there is none.
+func (a *App) model(ctx context.Context) (*openai.Client, func(), error) {
+	cfg, stop := a.Config.LLM, func() {}
+	if cfg.Simulated() {
+		address, end, err := simulated.Start(context.WithoutCancel(ctx), simulated.Options{})
+		if err != nil {
+			return nil, nil, fmt.Errorf("start the simulated model: %w", err)
+		}
+		cfg.BaseURL, stop = address, end
+		a.Log.Warn("no model provider is configured: answers are simulated; set OPENAI_API_KEY for real ones")
+	}
+	client, err := openai.New(openai.Config{
+		Name: cfg.Provider, BaseURL: cfg.BaseURL, Key: cfg.Key.Reveal(), Profile: cfg.Profile,
+		IdleTimeout: cfg.IdleTimeout, TotalTimeout: cfg.Timeout, Log: a.Log,
+	})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return client, stop, nil
+}
+
+// scratch gives an empty folder for documents while they are read, and removes what a killed worker
+// left in it.
+func (a *App) scratch() (string, error) {
+	root := filepath.Join(a.Config.DataDir, "scratch")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(root)
+	for _, entry := range entries {
+		// A document is read within minutes: what is older than a day belongs to nobody.
+		if info, statErr := entry.Info(); statErr == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(root, entry.Name())))
+		}
+	}
+	return root, err
+}
+
+// quiet turns the error of something that was interrupted by the end of ctx into none.
+func quiet(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+// Command longhaul-temporal is a whole Temporal for one machine: the server and its Web UI on
+// SQLite, in one process. It is a module of its own so that the server's dependencies never meet
+// those of longhaul, which knows it only as a program to start and an address to dial.
+//
+// Nothing of longhaul may be imported here, and nothing of here by longhaul. Search attributes are
+// not registered here: longhaul does that over the API, as it must with any other Temporal.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.temporal.io/server/common/headers"
+)
+
+// stopTimeout is how long a stop may take before the process ends anyway. The database stands it.
+const stopTimeout = 10 * time.Second
+
+type options struct {
+	ip            string
+	port          int
+	uiPort        int
+	data          string
+	memory        bool
+	namespace     string
+	retention     time.Duration
+	logLevel      string
+	dieWithParent bool
+	version       bool
+}
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "longhaul-temporal:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until a signal, or until the parent is gone if that was asked for.
+func run(args []string, stdin io.Reader, stdout io.Writer) error {
+	opts, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
+		return err
+	case opts.version:
+		_, err := fmt.Fprintln(stdout, headers.ServerVersion)
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if opts.dieWithParent {
+		ctx = untilEOF(ctx, stdin)
+	}
+	srv, err := start(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if err := srv.announce(stdout); err != nil {
+		return errors.Join(err, srv.stop())
+	}
+	<-ctx.Done()
+	stop() // from here on a second signal ends the process at once
+	time.AfterFunc(stopTimeout, func() { os.Exit(1) })
+	return srv.stop()
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	f := flag.NewFlagSet("longhaul-temporal", flag.ContinueOnError)
+	f.StringVar(&o.ip, "ip", "127.0.0.1", "address to listen on; there is no login, so keep it on loopback")
+	f.IntVar(&o.port, "port", 7233, "gRPC port; 0 picks a free one")
+	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI; 0 means no UI")
+	f.StringVar(&o.data, "data", "", "folder for the database; made if missing")
+	f.BoolVar(&o.memory, "memory", false, "keep everything in memory instead: it is gone when the process ends")
+	f.StringVar(&o.namespace, "namespace", "default", "namespace to create")
+	f.DurationVar(&o.retention, "retention", 7*24*time.Hour, "how long finished workflows are kept")
+	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
+	f.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input ends, which it does when the parent dies")
+	f.BoolVar(&o.version, "version", false, "print the version of the Temporal server and end")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.version:
+		return o, nil
+	case (o.data == "") != o.memory:
+		return o, errors.New("give either --data DIR or --memory")
+	case o.retention < time.Hour:
+		return o, fmt.Errorf("--retention %s is too short: at least 1h", o.retention)
+	}
+	return o, nil
+}
+
+// untilEOF ends ctx when r ends. The other end of the pipe belongs to the parent, so the kernel
+// closes it however the parent dies.
+func untilEOF(ctx context.Context, r io.Reader) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		_, _ = io.Copy(io.Discard, r)
+	}()
+	return ctx
+}
