@@ -1,0 +1,57 @@
+# The commands of this repository; `make` alone lists them. Nothing but Go is needed beforehand:
+# what else a command uses is built into bin/ first.
+SHELL := bash
+TOOLS := bin/golangci-lint bin/workflowcheck
+
+.PHONY: help run test check fmt vet lint determinism drift bench record build clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## start everything on this machine (ARGS="--memory --api 127.0.0.1:9000", --help tells all)
+	go run ./dev $(ARGS)
+
+test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
+	go test -race ./...
+	go test -C temporal ./...
+
+check: fmt vet lint determinism drift ## everything a change must pass, but the tests
+
+fmt: $(TOOLS) ## fail on files that are not formatted (FIX=1 formats them)
+	bin/golangci-lint fmt $(if $(FIX),,--diff)
+
+vet: ## go vet, in both modules
+	go vet ./...
+	go vet -C temporal ./...
+
+lint: $(TOOLS) ## the linters of .golangci.yml
+	bin/golangci-lint run ./...
+
+determinism: $(TOOLS) ## fail on workflow code that would not replay
+	bin/workflowcheck -test=false ./workflows/...
+
+drift: ## fail when a module file or a generated file is behind the code
+	go mod tidy -diff
+	go -C temporal mod tidy -diff
+	go -C tools mod tidy -diff
+	go test -run 'Example|Spec' ./internal/config ./api/server
+
+bench: bin/longhaul-temporal ## measure batch efficiency and recovery
+	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./dev
+
+record: bin/longhaul-temporal ## record histories for the replay test (KIND=summary for one kind)
+	go test -count 1 -run TestRecord ./dev -args -record '$(or $(KIND),all)'
+
+build: bin/longhaul-temporal ## build the programs into bin/
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./api ./worker ./dev
+	CGO_ENABLED=0 go build -trimpath -o bin/longhaul ./starter
+
+bin/longhaul-temporal: $(wildcard temporal/*.go) temporal/go.mod
+	@echo "Building the Temporal server: 3 to 6 minutes on two cores, the first time."
+	go build -C temporal -o ../$@ .
+
+$(TOOLS) &: tools/go.mod
+	GOBIN=$(CURDIR)/bin go -C tools install tool
+
+clean: ## remove what was built; ./data stays
+	rm -rf bin
