@@ -79,6 +79,9 @@ func arguments(opts temporalOptions) []string {
 		"--die-with-parent", "--log-level", "error",
 		"--port", strconv.Itoa(opts.Port), "--ui-port", strconv.Itoa(opts.UIPort),
 	}
+	if opts.HistoryEvents > 0 {
+		args = append(args, "--history-events", strconv.Itoa(opts.HistoryEvents))
+	}
 	if opts.Data == "" {
 		return append(args, "--memory")
 	}

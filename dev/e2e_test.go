@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
@@ -319,4 +320,56 @@ func TestDeadline(t *testing.T) {
 	require.Equal(t, task.DeadlineExceeded, done.Error.Code)
 	require.Equal(t, task.Partial, done.Outcome)
 	require.NoError(t, s.provider.WaitGone(s.soon(), 1))
+}
+
+// A server that wants very short histories makes task and groups go on in new runs all the time:
+// nothing is done twice, nothing is lost, and readers see one task that only goes forward.
+func TestManyRuns(t *testing.T) {
+	s := newStackOn(t, temporalOptions{HistoryEvents: 40}, "LONGHAUL_LLM_CHUNK_TOKENS=200")
+	in := task.SummaryInput{}
+	for i := range 30 { // the first group is one of long documents, which do not all fit into its window
+		in.Documents = append(in.Documents, task.Document{Text: fmt.Sprintf("Keeper %d. ", i) + story(2000)})
+	}
+	in.Documents = append(in.Documents, notes(600).Documents...)
+	body, err := json.Marshal(map[string]any{"kind": "summary", "input": in, "labels": map[string]string{"order": "17"}})
+	require.NoError(t, err)
+	_, answer := s.post("/v1/tasks", string(body))
+	var got task.Task
+	require.NoError(t, json.Unmarshal([]byte(answer), &got))
+
+	seen := got
+	done, err := s.client.Watch(s.soon(), got.ID, func(now task.Task) {
+		require.GreaterOrEqual(t, now.Revision, seen.Revision)
+		if seen.Progress.Percent != nil {
+			require.GreaterOrEqual(t, *now.Progress.Percent, *seen.Progress.Percent)
+		}
+		c := now.Progress.Counts
+		require.Equal(t, c.Total, c.Succeeded+c.Failed+c.Running+c.Pending)
+		seen = now
+	})
+	require.NoError(t, err)
+	require.Equal(t, task.Full, done.Outcome)
+	require.Equal(t, 630, done.Progress.Counts.Succeeded)
+	require.Empty(t, s.provider.Repeats())
+	require.Equal(t, map[string]string{"order": "17"}, done.Labels)
+	_, list := s.get("/v1/tasks?label=order:17&status=succeeded")
+	require.Contains(t, list, done.ID)
+	require.Greater(t, s.runs(done.ID), 1, "the task went on in a new run")
+	require.Greater(t, s.runs(done.ID+".group-0"), 1, "and so did a group")
+}
+
+// runs counts the runs that a workflow took.
+func (s *stack) runs(id string) int {
+	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
+	require.NoError(s.t, err)
+	defer c.Close()
+	count := 0
+	require.Eventually(s.t, func() bool {
+		answer, err := c.Client.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: c.Namespace, Query: fmt.Sprintf("WorkflowId = '%s'", id),
+		})
+		count = int(answer.GetCount())
+		return err == nil && count > 0
+	}, 10*time.Second, 100*time.Millisecond)
+	return count
 }

@@ -56,14 +56,19 @@ type stack struct {
 // newStack starts everything. Settings are LONGHAUL_NAME=value.
 func newStack(t testing.TB, settings ...string) *stack {
 	t.Helper()
+	return newStackOn(t, temporalOptions{}, settings...)
+}
+
+// newStackOn is newStack with a Temporal that is set up in another way.
+func newStackOn(t testing.TB, opts temporalOptions, settings ...string) *stack {
+	t.Helper()
 	_, temporal := programs()
 	provider, err := llmtest.Start("127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(provider.Close)
 	s := &stack{t: t, dir: t.TempDir(), provider: provider, address: freeAddress(t)}
-	s.temporal, err = startTemporal(t.Context(), temporalOptions{
-		Binary: temporal, Data: filepath.Join(s.dir, "temporal"), Log: slog.New(slog.DiscardHandler),
-	})
+	opts.Binary, opts.Data, opts.Log = temporal, filepath.Join(s.dir, "temporal"), slog.New(slog.DiscardHandler)
+	s.temporal, err = startTemporal(t.Context(), opts)
 	require.NoError(t, err)
 	t.Cleanup(s.temporal.Stop)
 	s.settings = append([]string{

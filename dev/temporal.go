@@ -18,7 +18,10 @@ type temporalOptions struct {
 	Data   string // folder of its database; "" keeps all in memory
 	Port   int    // 0 picks a free one
 	UIPort int    // 0 means no Web UI
-	Log    *slog.Logger
+	// HistoryEvents is after how many events a workflow is asked to go on in a new run; 0 means the
+	// server's default, 4,096.
+	HistoryEvents int
+	Log           *slog.Logger
 }
 
 // place is what a Temporal that is ready tells about itself.

@@ -31,6 +31,7 @@ type options struct {
 	memory        bool
 	namespace     string
 	retention     time.Duration
+	historyEvents int
 	logLevel      string
 	dieWithParent bool
 	version       bool
@@ -82,6 +83,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.data, "data", "", "folder for the database; made if missing")
 	f.BoolVar(&o.memory, "memory", false, "keep everything in memory instead: it is gone when the process ends")
 	f.StringVar(&o.namespace, "namespace", "default", "namespace to create")
+	f.IntVar(&o.historyEvents, "history-events", 4096, "after how many events a workflow is asked to go on in a new run")
 	f.DurationVar(&o.retention, "retention", 7*24*time.Hour, "how long finished workflows are kept")
 	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
 	f.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input ends, which it does when the parent dies")
@@ -96,6 +98,8 @@ func parse(args []string) (options, error) {
 		return o, nil
 	case (o.data == "") != o.memory:
 		return o, errors.New("give either --data DIR or --memory")
+	case o.historyEvents < 20:
+		return o, fmt.Errorf("--history-events %d is too few: at least 20", o.historyEvents)
 	case o.retention < time.Hour:
 		return o, fmt.Errorf("--retention %s is too short: at least 1h", o.retention)
 	}

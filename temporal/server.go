@@ -64,7 +64,7 @@ func (s *server) serve(ctx context.Context, ports map[primitives.ServiceName]int
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts(ports, s.opts.ip)),
-		temporal.WithDynamicConfigClient(tuning()),
+		temporal.WithDynamicConfigClient(tuning(s.opts)),
 		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: s.opts.logLevel}))),
 	)
 	if err != nil {

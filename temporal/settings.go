@@ -25,7 +25,7 @@ const (
 )
 
 // tuning is what a single node does better than the defaults, which are meant for a cluster.
-func tuning() dynamicconfig.StaticClient {
+func tuning(opts options) dynamicconfig.StaticClient {
 	return dynamicconfig.StaticClient{
 		dynamicconfig.MatchingEnableFairness.Key():                              true, // no tenant's backlog hides another's
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():                  1,    // makes rate limits and fairness exact
@@ -33,6 +33,7 @@ func tuning() dynamicconfig.StaticClient {
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key():        1000, // lists and counts; 10 otherwise
 		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():                  10000,
 		dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Key(): 5000, // one for each task somebody watches
+		dynamicconfig.HistoryCountSuggestContinueAsNew.Key():                    opts.historyEvents,
 		dynamicconfig.WorkflowPauseEnabled.Key():                                true,
 		dynamicconfig.FrontendMaxConcurrentBatchOperationPerNamespace.Key():     5,
 	}

@@ -95,17 +95,9 @@ func (s *summary) groups(ctx workflow.Context) error {
 	return nil
 }
 
-// longHistory is where a run goes on in a new one: well before the server's limit of 51,200 events,
-// and soon enough that replaying a run after a crash stays a matter of a second.
-const longHistory = 8000
-
-// longHistoryBytes is the same limit in bytes.
-const longHistoryBytes = 4 << 20
-
-func long(ctx workflow.Context) bool {
-	info := workflow.GetInfo(ctx)
-	return info.GetCurrentHistoryLength() > longHistory || info.GetCurrentHistorySize() > longHistoryBytes
-}
+// long reports whether the server finds that the history is long enough, at 4,096 events or 4 MB unless
+// it was told otherwise: far below what it refuses, and short enough to be replayed in no time.
+func long(ctx workflow.Context) bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
 
 // group runs one group as a child and adds what it did. A group that breaks loses its unfinished
 // documents only: they are accounted for when the books are closed.

@@ -65,7 +65,6 @@ func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 		}
 		handful := g.handful(next)
 		next += len(handful)
-		g.inHand += len(handful)
 		g.Running += len(handful)
 		all.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
@@ -94,10 +93,10 @@ func (g *group) handful(from int) []*groupDocument {
 		if weight += g.Group.Weights[i]; weight > handfulWeight && len(documents) > 0 {
 			break
 		}
-		index := g.Group.From + i
-		documents = append(documents, &groupDocument{
-			group: g, index: index, weight: float64(g.Group.Weights[i]), label: fmt.Sprintf("document %d", index+1), calling: 1,
-		})
+		d := &groupDocument{group: g, index: g.Group.From + i, weight: float64(g.Group.Weights[i])}
+		d.label = fmt.Sprintf("document %d", d.index+1)
+		d.hold(g.Group.Weights[i])
+		documents = append(documents, d)
 	}
 	return documents
 }
@@ -169,7 +168,7 @@ func (g *group) read(ctx workflow.Context, handful []*groupDocument) (texts []ac
 type group struct {
 	GroupStart
 	GroupReport
-	inHand int // documents being read, and calls in flight or waiting for a slot
+	inHand int // calls in flight, waiting for a slot, or expected of documents that are being read
 	calls  workflow.Semaphore
 	began  time.Time
 	news   throttle
@@ -187,12 +186,12 @@ func (g *group) tell(ctx workflow.Context, step string) {
 // groupDocument is a document on its way to a summary.
 type groupDocument struct {
 	*group
-	index   int
-	weight  float64
-	work    float64 // of the weight, what is done
-	calling int     // places of the window it takes
-	label   string
-	so      activities.ItemSoFar
+	index  int
+	weight float64
+	work   float64 // of the weight, what is done
+	places int     // of the window, that it takes
+	label  string
+	so     activities.ItemSoFar
 }
 
 // end counts a document's outcome.
@@ -207,7 +206,7 @@ func (d *groupDocument) end(ctx workflow.Context, err error) {
 		d.Succeeded++
 	}
 	d.Running--
-	d.inHand -= d.calling
+	d.hold(0)
 	d.group.Work += d.weight - d.work
 	d.tell(ctx, "")
 }
@@ -218,7 +217,7 @@ func (d *groupDocument) summarise(ctx workflow.Context, read activities.Document
 	if read.Error != nil {
 		return read.Error
 	}
-	d.grow(len(read.Ends) - 1)
+	d.hold(len(read.Ends))
 	d.tell(ctx, stepSummarise)
 	if len(read.Ends) == 1 {
 		return d.short(ctx, read)
@@ -226,11 +225,11 @@ func (d *groupDocument) summarise(ctx workflow.Context, read activities.Document
 	return d.long(ctx, read)
 }
 
-// grow changes how many places of the window the document takes: one while it is read, then one for
-// each part that waits for its summary.
-func (d *groupDocument) grow(n int) {
-	d.calling += n
-	d.inHand += n
+// hold sets how many places of the window the document takes: what its size lets expect until it has
+// been read, then one for each part that waits for its summary.
+func (d *groupDocument) hold(places int) {
+	d.inHand += places - d.places
+	d.places = places
 }
 
 // short summarises a document of one part: the call completes it, unless the part turns out to be
@@ -255,7 +254,7 @@ func (d *groupDocument) long(ctx workflow.Context, read activities.Document) err
 	answers := make([][]string, len(read.Ends))
 	errs := make([]error, len(read.Ends))
 	err := each(ctx, len(read.Ends), len(read.Ends), func(ctx workflow.Context, i int) error {
-		defer d.grow(-1)
+		defer func() { d.hold(d.places - 1) }()
 		part := activities.Part{End: read.Ends[i]}
 		if i > 0 {
 			part.Start = read.Ends[i-1]

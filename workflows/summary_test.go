@@ -255,7 +255,7 @@ func TestSummary_goesOnInANewRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	facts := b.start(task.SummaryInput{Documents: texts(5)})
-	b.env.SetCurrentHistoryLength(10_000)
+	b.env.SetContinueAsNewSuggested(true)
 	before := b.run(facts)
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, b.env.GetWorkflowError(), &next)

@@ -1,4 +1,4 @@
-import { ask, byId, el } from "/ui/page.js";
+import { ask, byId, curl, el } from "/ui/page.js";
 
 let doc;
 
@@ -17,15 +17,17 @@ function typeOf(schema) {
 }
 
 function bounds(schema) {
-  const words = { minimum: "at least", maximum: "at most", minLength: "min. length", maxLength: "max. length", minItems: "min. entries", maxItems: "max. entries", maxProperties: "max. fields", pattern: "pattern", format: "", default: "default" };
-  return Object.entries(words).filter(([k]) => schema[k] !== undefined && schema[k] !== "").map(([k, w]) => `${w} ${schema[k]}`.trim()).join(", ");
+  const words = { minimum: "at least", maximum: "at most", minLength: "min. length", maxLength: "max. length", minItems: "min. entries", maxItems: "max. entries", maxProperties: "max. fields", pattern: "pattern", format: "", default: "default", examples: "such as" };
+  const told = ([k]) => schema[k] !== undefined && schema[k] !== "" && !/^(int|double|float)/.test(schema[k]);
+  const parts = Object.entries(words).filter(told).map(([k, w]) => `${w} ${schema[k]}`.trim());
+  return parts.length ? ", " + parts.join(", ") : "";
 }
 
-function field(name, schema, required) {
+function field(name, schema, required, place = "") {
   const inner = schema.type === "array" ? schema.items : schema;
   const line = el("div", { class: "field" },
-    el("code", {}, name), required ? " (required) " : " ", el("span", { class: "soft" }, typeOf(schema), " ", bounds(schema)),
-    schema.description ? el("div", {}, schema.description) : "");
+    el("code", {}, name), " ", el("span", { class: "soft" }, place, typeOf(schema), bounds(schema), required ? ", required" : ""),
+    schema.description ? el("div", {}, schema.description) : null);
   if (inner && inner.properties) line.append(fields(inner));
   return line;
 }
@@ -36,42 +38,50 @@ function fields(schema) {
 }
 
 function body(content) {
-  return Object.entries(content || {}).map(([type, media]) => el("div", { class: "field" },
-    el("code", {}, type), " ", typeOf(media.schema),
-    ...Object.values(media.examples || {}).map((x) => el("pre", {}, JSON.stringify(x.value, null, 2)))));
+  return Object.entries(content || {}).map(([type, media]) => el("div", { class: "field" }, el("code", {}, type), " ", typeOf(media.schema), fields(media.schema)));
+}
+
+// examples are command lines: one for each example of a body, and one at least.
+function examples(method, path, op) {
+  const content = op.requestBody?.content || {};
+  const bodies = Object.values(content["application/json"]?.examples || {}).map((x) => x.value);
+  const form = Object.keys(content["multipart/form-data"]?.schema.properties || {});
+  return bodies.length ? bodies.map((body) => curl(method, path, { body })) : [curl(method, path, { form })];
 }
 
 function operation(method, path, op) {
-  const parts = [];
-  if (op.parameters) parts.push(el("h3", {}, "Parameters"), ...op.parameters.map((p) => field(p.name, { ...p.schema, description: `${p.in}: ${p.description || p.schema.description || ""}` }, p.required)));
+  const parts = examples(method, path, op);
+  if (op.parameters) parts.push(el("h3", {}, "Parameters"), ...op.parameters.map((p) => field(p.name, { ...p.schema, description: p.description || p.schema.description }, p.required, `in the ${p.in}: `)));
   if (op.requestBody) parts.push(el("h3", {}, "Body"), ...body(op.requestBody.content));
   parts.push(el("h3", {}, "Answers"));
   for (const [status, answer] of Object.entries(op.responses)) {
     parts.push(el("div", { class: "field" }, el("code", {}, status), " ", answer.description, ...body(answer.content)));
   }
   return el("details", { id: op.operationId },
-    el("summary", {}, el("span", { class: "method" }, method.toUpperCase()), el("code", {}, path), " ", el("span", { class: "soft" }, op.summary)), ...parts);
+    el("summary", {}, el("span", { class: "method" }, method.toUpperCase()), " ", el("code", {}, path), " ", el("span", { class: "soft" }, op.summary)), ...parts);
 }
 
+// byRank sorts by the place in a list; what is not in it comes last.
+const byRank = (list, of) => (a, b) => (list.indexOf(of(a)) + list.length + 1) % (list.length + 1) - (list.indexOf(of(b)) + list.length + 1) % (list.length + 1);
+
 function showOperations() {
-  const groups = new Map();
-  for (const [path, methods] of Object.entries(doc.paths)) {
-    for (const [method, op] of Object.entries(methods)) {
-      if (!op.responses) continue;
-      const group = op.tags[0];
-      groups.set(group, [...(groups.get(group) || []), operation(method, path, op)]);
-    }
-  }
-  const order = ["tasks", "files", "kinds", "limits"];
-  const rank = (g) => (order.indexOf(g) + order.length + 1) % (order.length + 1);
-  const sorted = [...groups].sort(([a], [b]) => rank(a) - rank(b));
-  byId("operations").replaceChildren(...sorted.flatMap(([group, operations]) => [el("h2", {}, group), ...operations]));
+  const all = Object.entries(doc.paths).flatMap(([path, methods]) => Object.entries(methods)
+    .filter(([, op]) => op.responses)
+    .sort(byRank(["post", "get", "delete"], ([method]) => method))
+    .map(([method, op]) => ({ group: op.tags[0], shown: operation(method, path, op) })));
+  const groups = [...Map.groupBy(all, (o) => o.group)].sort(byRank(["tasks", "files", "kinds", "limits"], ([group]) => group));
+  byId("operations").replaceChildren(...groups.flatMap(([group, some]) => [el("h2", { class: "name" }, group), ...some.map((o) => o.shown)]));
 }
 
 function showObjects() {
   byId("objects").replaceChildren(...Object.entries(doc.components.schemas).map(([name, schema]) => el("details", { id: name },
     el("summary", {}, el("code", {}, name), " ", el("span", { class: "soft" }, schema.title || "")),
-    schema.description ? el("p", {}, schema.description) : "", fields(schema))));
+    schema.description ? el("p", {}, schema.description) : null, fields(schema))));
+}
+
+function showAbout() {
+  const ways = Object.values(doc.components.securitySchemes || {}).map((s) => (s.type === "http" ? "Authorization: Bearer KEY" : s.name + ": KEY"));
+  byId("about").textContent = doc.info.description + (ways.length ? ` A key is sent as ${ways.join(" or ")}.` : "");
 }
 
 // openTarget unfolds what the address points at.
@@ -85,7 +95,7 @@ function openTarget() {
 
 try {
   doc = await ask("/openapi.json");
-  byId("about").textContent = doc.info.description;
+  showAbout();
   showOperations();
   showObjects();
   openTarget();
