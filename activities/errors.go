@@ -37,9 +37,9 @@ func (a *Activities) failed(ctx context.Context, heart *heart, err error) error 
 	case refusal.Class == llm.Wait && time.Since(b.Since) > throttlePatience:
 		return final(refusal.Task(), b.Calls)
 	case refusal.Class == llm.Wait:
-		return again(refusal.Task(), b.Calls, max(refusal.RetryAfter, backoff(b.Throttled)), true)
+		return again(refusal.Task(), b.Calls, max(refusal.RetryAfter, backoff(b.Throttled)))
 	default:
-		return again(refusal.Task(), b.Calls, max(refusal.RetryAfter, backoff(b.Errors)), false)
+		return again(refusal.Task(), b.Calls, max(refusal.RetryAfter, backoff(b.Errors)))
 	}
 }
 
@@ -74,18 +74,22 @@ func stopped(ctx context.Context) error {
 
 // final makes an error that ends the step.
 func final(e *task.Error, calls int) error {
-	e.Attempts = calls
-	return temporal.NewApplicationErrorWithOptions(e.Error(), string(e.Code),
-		temporal.ApplicationErrorOptions{NonRetryable: true, Cause: nil, Details: []any{e}})
+	return failure(e, calls, temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 
-// again makes an error after which Temporal tries again, no earlier than the wait.
-func again(e *task.Error, calls int, wait time.Duration, benign bool) error {
-	e.Attempts = calls
-	options := temporal.ApplicationErrorOptions{NextRetryDelay: wait, Details: []any{e}}
-	if benign {
+// again makes an error after which Temporal tries again, no earlier than the wait; 0 leaves it to the
+// retry policy. A rate limit is business as usual: Temporal does not log it as a failure.
+func again(e *task.Error, calls int, wait time.Duration) error {
+	options := temporal.ApplicationErrorOptions{NextRetryDelay: wait}
+	if e.Code == task.RateLimited {
 		options.Category = temporal.ApplicationErrorCategoryBenign
 	}
+	return failure(e, calls, options)
+}
+
+func failure(e *task.Error, calls int, options temporal.ApplicationErrorOptions) error {
+	e.Attempts = calls
+	options.Details = []any{e}
 	return temporal.NewApplicationErrorWithOptions(e.Error(), string(e.Code), options)
 }
 
@@ -100,7 +104,7 @@ func documentError(ctx context.Context, err error) error {
 	case !ok:
 		return err
 	case e.Retryable:
-		return again(e, int(activity.GetInfo(ctx).Attempt), 0, false)
+		return again(e, int(activity.GetInfo(ctx).Attempt), 0)
 	default:
 		return final(e, int(activity.GetInfo(ctx).Attempt))
 	}

@@ -181,7 +181,8 @@ func reason(err error) *task.Error {
 		if app.HasDetails() && app.Details(&told) == nil && told != nil && told.Code != "" {
 			return told
 		}
-		return task.Errorf(task.Internal, "a step of the task failed: %s", app.Message())
+		// What it says is for the worker's log: it may name folders and addresses of ours.
+		return task.Errorf(task.Internal, "a step of the task failed on our side; it was logged by the worker")
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		return task.Errorf(task.Internal, "a step of the task took too long (%s)", timeout.TimeoutType())

@@ -39,9 +39,9 @@ func RunWorker(ctx context.Context, a *App) error {
 		}
 	}
 	a.Log.Info("worker runs", "temporal", a.Temporal.Address, "namespace", a.Temporal.Namespace, "provider", a.Config.LLM.Provider)
-	<-ctx.Done()
+	err = a.tellHealth(ctx)
 	stopAll(pools)
-	return nil
+	return err
 }
 
 // pools are the workers of the task queues, each with room of its own.

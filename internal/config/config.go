@@ -32,6 +32,7 @@ type Key struct {
 
 // Worker is for the workers alone.
 type Worker struct {
+	Listen               string        `knob:"listen" default:"" help:"address and port where a worker says under /healthz whether it can work; empty means nowhere"`
 	LLMConcurrency       int           `knob:"llm_concurrency" default:"50" min:"1" help:"model calls at a time, in one worker"`
 	DocumentsConcurrency int           `knob:"documents_concurrency" default:"4" min:"1" help:"documents fetched or read at a time, in one worker"`
 	StopTimeout          time.Duration `knob:"stop_timeout" default:"20s" min:"1s" help:"how long calls in hand may go on when a worker is asked to stop"`

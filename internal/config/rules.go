@@ -63,6 +63,7 @@ func (c *Config) mistakes() []error {
 		{"temporal_ui_url", checkWeb(c.TemporalUIURL)},
 		{"api.listen", c.API.checkListen()},
 		{"api.keys", c.API.checkKeys()},
+		{"worker.listen", checkAddress(c.Worker.Listen)},
 		{"llm.base_url", checkWeb(c.LLM.BaseURL)},
 	} {
 		if rule.err != nil {
@@ -87,6 +88,13 @@ func (a API) checkListen() error {
 	}
 	if len(a.Keys) == 0 && !loopback(host) {
 		return fmt.Errorf("%s can be reached from other machines and there are no api.keys: set LONGHAUL_API_KEYS=tenant:key, or listen on 127.0.0.1", a.Listen)
+	}
+	return nil
+}
+
+func checkAddress(address string) error {
+	if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+		return fmt.Errorf("%q is not an address with a port; write it like 127.0.0.1:8081", address)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -55,11 +56,26 @@ func retrying(pending []*workflowpb.PendingActivityInfo) *task.Retrying {
 	if worst == nil {
 		return nil
 	}
-	r := &task.Retrying{Step: worst.GetActivityType().GetName(), Attempt: int(worst.GetAttempt()), LastError: worst.GetLastFailure().GetMessage(), Calls: calls}
+	r := &task.Retrying{Step: worst.GetActivityType().GetName(), Attempt: int(worst.GetAttempt()), LastError: told(worst.GetLastFailure()), Calls: calls}
 	if at := worst.GetNextAttemptScheduleTime(); at != nil && worst.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
 		r.NextAttempt = new(at.AsTime())
 	}
 	return r
+}
+
+// told is what a tenant may read of a failure: our own words, but not those of a fault that we did
+// not expect, which may name folders and addresses of ours.
+func told(failure *failurepb.Failure) string {
+	switch {
+	case failure == nil:
+		return ""
+	case failure.GetTimeoutFailureInfo() != nil:
+		return "the worker was lost or too slow"
+	case task.Known(failure.GetApplicationFailureInfo().GetType()):
+		return failure.GetMessage()
+	default:
+		return "a fault on our side; the worker's log tells more"
+	}
 }
 
 // throttled tells when a task waits for a rate limit: when none of its calls runs and one was asked

@@ -28,7 +28,7 @@ func (e *Engine) Items(ctx context.Context, tenant, id string, f task.ItemFilter
 			return page, badCursor()
 		}
 	}
-	t, err := e.Get(ctx, tenant, id)
+	t, err := e.glance(ctx, tenant, id)
 	if err != nil {
 		return page, err
 	}
@@ -51,7 +51,7 @@ func (e *Engine) Items(ctx context.Context, tenant, id string, f task.ItemFilter
 
 // AllItems gives every item of a task in the order of the input.
 func (e *Engine) AllItems(ctx context.Context, tenant, id string) iter.Seq2[task.Item, error] {
-	t, err := e.Get(ctx, tenant, id)
+	t, err := e.glance(ctx, tenant, id)
 	if err != nil {
 		return func(yield func(task.Item, error) bool) { yield(task.Item{}, err) }
 	}

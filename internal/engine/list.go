@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -55,7 +56,12 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 	if err := g.Wait(); err != nil {
 		return page, err
 	}
-	page.Data = tasks
+	for _, t := range tasks {
+		// Visibility may say of a task what it was a moment ago: then it is not of this list.
+		if f.Status == "" || t.Status == f.Status {
+			page.Data = append(page.Data, t)
+		}
+	}
 	if next := answer.GetNextPageToken(); len(next) > 0 {
 		page.NextCursor = new(base64.RawURLEncoding.EncodeToString(next))
 	}
@@ -90,15 +96,22 @@ func query(tenant string, f task.Filter) string {
 		terms = append(terms, workflows.AttrLabels.GetName()+" = "+quote(key+":"+value))
 	}
 	if f.Status != "" {
-		terms = append(terms, stateQuery(f.Status))
+		terms = append(terms, stateQuery(f.Status, time.Now()))
 	}
 	return strings.Join(terms, " AND ")
 }
 
-// stateQuery finds the tasks of a state. The attribute is written by the workflow, so where a task
-// can change state without one, Temporal's own status decides.
-func stateQuery(s task.State) string {
-	state := fmt.Sprintf("%s = '%s'", workflows.AttrState.GetName(), s)
+// stateQuery finds the tasks that may be in a state. The attribute is written by the workflow, so
+// where a task can change state without one, Temporal's own status and times decide.
+func stateQuery(s task.State, now time.Time) string {
+	in := func(states ...task.State) string {
+		quoted := make([]string, len(states))
+		for i, state := range states {
+			quoted[i] = quote(string(state))
+		}
+		return fmt.Sprintf("%s IN (%s) AND ExecutionStatus = 'Running'", workflows.AttrState.GetName(), strings.Join(quoted, ", "))
+	}
+	due := quote(now.UTC().Format(time.RFC3339Nano))
 	switch s {
 	case task.Succeeded:
 		return "ExecutionStatus = 'Completed'"
@@ -106,8 +119,15 @@ func stateQuery(s task.State) string {
 		return "ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')"
 	case task.Cancelled:
 		return "ExecutionStatus = 'Canceled'"
+	case task.Scheduled:
+		return in(task.Scheduled) + " AND ExecutionTime > " + due
+	case task.Pending:
+		return in(task.Scheduled, task.Pending) + " AND ExecutionTime <= " + due
+	case task.Cancelling:
+		// A cancel is known to Temporal before the workflow has heard of it.
+		return in(task.Scheduled, task.Pending, task.Processing, task.Cancelling)
 	default:
-		return state + " AND ExecutionStatus = 'Running'"
+		return in(s)
 	}
 }
 

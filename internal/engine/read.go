@@ -48,6 +48,15 @@ func (e *Engine) Get(ctx context.Context, tenant, id string) (task.Task, error) 
 // would wait for ever.
 const patienceWithTemporal = 5 * time.Second
 
+// glance is Get without what only a closer look tells.
+func (e *Engine) glance(ctx context.Context, tenant, id string) (task.Task, error) {
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return task.Task{}, err
+	}
+	return e.build(d.facts, d.snapshot, d.status), nil
+}
+
 func (e *Engine) describe(ctx context.Context, tenant, id string) (description, error) {
 	missing := task.Errorf(task.NotFound, "no task %q", id)
 	if !validID.MatchString(id) {

@@ -31,9 +31,9 @@ func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.
 		}
 		workflowID = fmt.Sprintf("%s.group-%d", id, group)
 	}
-	told := teller{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
+	lines := teller{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
 	if group < 0 {
-		told.add(task.Event{At: d.facts.CreatedAt, Type: "accepted", Summary: "accepted"})
+		lines.add(task.Event{At: d.facts.CreatedAt, Type: "accepted", Summary: "accepted"})
 	}
 	it := e.Client.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
@@ -41,9 +41,9 @@ func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.
 		if err != nil {
 			return page, words(err, id)
 		}
-		told.tell(event)
+		lines.tell(event)
 	}
-	page.Data = told.events
+	page.Data = lines.events
 	if next := group + 1; e.hasGroup(ctx, id, next) {
 		page.NextCursor = new(strconv.Itoa(next))
 	}
@@ -100,7 +100,7 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId()})
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
 		a := event.GetChildWorkflowExecutionFailedEventAttributes()
-		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId(), Error: a.GetFailure().GetMessage()})
+		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId(), Error: told(a.GetFailure())})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		t.add(task.Event{At: at, Type: "cancel_requested", Summary: "asked to stop"})
 	default:
@@ -114,7 +114,7 @@ func (t *teller) close(event *historypb.HistoryEvent, at time.Time) {
 		t.add(task.Event{At: at, Type: "ended", Summary: "succeeded"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		t.add(task.Event{At: at, Type: "ended", Summary: "failed", Error: failure.GetMessage()})
+		t.add(task.Event{At: at, Type: "ended", Summary: "failed", Error: told(failure)})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		t.add(task.Event{At: at, Type: "ended", Summary: "cancelled"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
@@ -134,7 +134,7 @@ func (t *teller) ended(scheduled int64, at time.Time, kind string, failure *fail
 	name := call.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
 	e := task.Event{
 		At: at, Type: kind, Activity: name, Summary: summary(call.GetUserMetadata(), name),
-		Attempt: t.attempts[scheduled], Duration: at.Sub(call.GetEventTime().AsTime()).Seconds(), Error: failure.GetMessage(),
+		Attempt: t.attempts[scheduled], Duration: at.Sub(call.GetEventTime().AsTime()).Seconds(), Error: told(failure),
 	}
 	t.add(e)
 }

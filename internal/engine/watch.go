@@ -16,26 +16,28 @@ import (
 // task as it is then, when ctx ends. Any number of waiters cost one watch of the task's history.
 func (e *Engine) Wait(ctx context.Context, tenant, id string, after int64) (task.Task, error) {
 	read := context.WithoutCancel(ctx)
-	t, err := e.Get(read, tenant, id)
-	if err != nil || t.Done || t.Revision > after {
+	t, err := e.glance(read, tenant, id)
+	if err != nil {
 		return t, err
 	}
 	w := e.watch(id)
 	defer e.unwatch(id, w)
-	for {
+	for !t.Done && t.Revision <= after && ctx.Err() == nil {
 		changed := w.next()
-		// What happened between the last read and this one is seen now, what happens later is told.
-		if t, err = e.Get(read, tenant, id); err != nil || t.Done || t.Revision > after {
+		// What happened before this read is seen by it, what happens after it is told.
+		if t, err = e.glance(read, tenant, id); err != nil {
 			return t, err
 		}
-		due := untilDue(t)
+		if t.Done || t.Revision > after {
+			break
+		}
 		select {
 		case <-ctx.Done():
-			return t, nil
 		case <-changed:
-		case <-due:
+		case <-untilDue(t):
 		}
 	}
+	return e.Get(read, tenant, id)
 }
 
 // untilDue fires when a change is due that no history tells of: the arrival of a start time.

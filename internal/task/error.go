@@ -155,6 +155,12 @@ func Errorf(code Code, format string, args ...any) *Error {
 	}
 }
 
+// Known reports whether a name is one of the codes, and so its message one of ours that may be shown.
+func Known(name string) bool {
+	_, ok := codes[Code(name)]
+	return ok
+}
+
 // Because keeps what was behind an error for the log; errors.Is and errors.As see it, readers of
 // the API never do.
 func (e *Error) Because(cause error) *Error {

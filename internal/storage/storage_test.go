@@ -1,0 +1,209 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// buckets are one bucket of each sort that is supported.
+func buckets(t *testing.T) map[string]*storage.Bucket {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "user")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("longhaul"))
+	s3 := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(s3.Close)
+	found := map[string]*storage.Bucket{}
+	for name, address := range map[string]string{
+		"mem":  "mem://",
+		"file": (&url.URL{Scheme: "file", Path: filepath.Join(t.TempDir(), "made", "when missing")}).String(),
+		"s3": "s3://longhaul?endpoint=" + s3.URL + "&use_path_style=true&region=us-east-1" +
+			"&request_checksum_calculation=when_required&response_checksum_validation=when_required",
+	} {
+		b, err := storage.Open(t.Context(), address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = b.Close() })
+		found[name] = b
+	}
+	return found
+}
+
+func TestBucket(t *testing.T) {
+	for name, b := range buckets(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			require.NoError(t, b.Check(ctx))
+			_, err := b.Get(ctx, "tasks/none")
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			_, err = b.Object(ctx, "tasks/none")
+			require.ErrorIs(t, err, storage.ErrNotFound)
+
+			require.NoError(t, b.Put(ctx, "tasks/a/财报.txt", "text/plain", []byte("hello, world")))
+			data, err := b.GetRange(ctx, "tasks/a/财报.txt", 7, 12)
+			require.NoError(t, err)
+			require.Equal(t, "world", string(data))
+			object, err := b.Object(ctx, "tasks/a/财报.txt")
+			require.NoError(t, err)
+			_, err = object.Seek(7, io.SeekStart)
+			require.NoError(t, err)
+			rest, err := io.ReadAll(object)
+			require.NoError(t, err)
+			require.NoError(t, object.Close())
+			require.Equal(t, "world", string(rest))
+			require.EqualValues(t, 12, object.Bytes)
+
+			entries, err := b.List(ctx, "tasks/a/")
+			require.NoError(t, err)
+			require.Len(t, entries, 1)
+			require.Equal(t, "财报.txt", entries[0].Name)
+			require.NoError(t, b.Delete(ctx, "tasks/a/财报.txt"))
+			require.NoError(t, b.Delete(ctx, "tasks/a/财报.txt"), "what is gone may be deleted again")
+		})
+	}
+}
+
+func TestBucket_aBrokenWriteKeepsNothing(t *testing.T) {
+	for name, b := range buckets(t) {
+		t.Run(name, func(t *testing.T) {
+			broken := errors.New("broken")
+			err := b.PutFrom(t.Context(), "half", "text/plain", func(w io.Writer) error {
+				_, err := w.Write([]byte("half"))
+				require.NoError(t, err)
+				return broken
+			})
+			require.ErrorIs(t, err, broken)
+			there, err := b.Exists(t.Context(), "half")
+			require.NoError(t, err)
+			require.False(t, there)
+		})
+	}
+}
+
+func TestFiles(t *testing.T) {
+	for name, b := range buckets(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx, files := t.Context(), storage.NewFiles(b)
+			first, err := files.Save(ctx, "acme", "a.txt", "text/plain", strings.NewReader("same bytes"), 100)
+			require.NoError(t, err)
+			second, err := files.Save(ctx, "acme", "b.txt", "text/plain", strings.NewReader("same bytes"), 100)
+			require.NoError(t, err)
+			require.Equal(t, first.ID, second.ID, "the same bytes are one file")
+			got, err := files.Stat(ctx, "acme", first.ID)
+			require.NoError(t, err)
+			require.Equal(t, "b.txt", got.Name)
+			require.EqualValues(t, 10, got.Bytes)
+
+			for name, id := range map[string]string{"another's": first.ID, "unknown": "file_" + strings.Repeat("0", 40), "odd": "../../etc/passwd", "none": ""} {
+				_, err = files.Open(ctx, "other", id)
+				require.Equal(t, task.NotFound, task.AsError(err).Code, name)
+			}
+			require.Equal(t, task.NotFound, task.AsError(files.Delete(ctx, "other", first.ID)).Code)
+			require.NoError(t, files.Delete(ctx, "acme", first.ID))
+			_, err = files.Stat(ctx, "acme", first.ID)
+			require.Equal(t, task.NotFound, task.AsError(err).Code)
+		})
+	}
+}
+
+func TestFiles_refusedUploadsLeaveNothing(t *testing.T) {
+	for name, b := range buckets(t) {
+		t.Run(name, func(t *testing.T) {
+			files := storage.NewFiles(b)
+			_, err := files.Save(t.Context(), "acme", "big", "", strings.NewReader("12345"), 4)
+			require.Equal(t, task.TooLarge, task.AsError(err).Code)
+			require.Contains(t, err.Error(), "4 bytes")
+			_, err = files.Save(t.Context(), "acme", "fits", "", strings.NewReader("1234"), 4)
+			require.NoError(t, err)
+			_, err = files.Save(t.Context(), "acme", "cut", "", io.MultiReader(strings.NewReader("12"), cut{}), 100)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			left, err := b.List(t.Context(), "uploads/")
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+type cut struct{}
+
+func (cut) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestFiles_sweepsOldUploadsOnly(t *testing.T) {
+	t.Parallel()
+	b, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	require.NoError(t, b.Put(t.Context(), "uploads/left", "", []byte("half")))
+	files := storage.NewFiles(b)
+	require.NoError(t, files.SweepUploads(t.Context(), time.Now().Add(-time.Hour)))
+	there, err := b.Exists(t.Context(), "uploads/left")
+	require.NoError(t, err)
+	require.True(t, there, "it may be in progress")
+	require.NoError(t, files.SweepUploads(t.Context(), time.Now().Add(time.Hour)))
+	there, err = b.Exists(t.Context(), "uploads/left")
+	require.NoError(t, err)
+	require.False(t, there)
+}
+
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	type request struct{ Model, Prompt string }
+	key := func(lineage, step string, r request) string {
+		k, err := storage.LedgerKey(lineage, step, r)
+		require.NoError(t, err)
+		return k
+	}
+	base := key("task_a", "summarise", request{"m", "p"})
+	require.Equal(t, base, key("task_a", "summarise", request{"m", "p"}))
+	for name, other := range map[string]string{
+		"lineage": key("task_b", "summarise", request{"m", "p"}),
+		"step":    key("task_a", "combine", request{"m", "p"}),
+		"model":   key("task_a", "summarise", request{"n", "p"}),
+		"prompt":  key("task_a", "summarise", request{"m", "q"}),
+	} {
+		require.NotEqual(t, base, other, name)
+	}
+
+	b, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	ledger := storage.NewLedger(b)
+	var answer string
+	found, err := ledger.Look(t.Context(), base, &answer)
+	require.NoError(t, err)
+	require.False(t, found)
+	require.NoError(t, ledger.Record(t.Context(), base, "paid"))
+	found, err = ledger.Look(t.Context(), base, &answer)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, "paid", answer)
+}
+
+// What a killed process leaves of a write must never be read as a blob.
+func TestFileBucket_hidesHalfWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := storage.Open(t.Context(), (&url.URL{Scheme: "file", Path: dir}).String())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	require.Error(t, b.PutFrom(ctx, "tasks/x", "", func(w io.Writer) error {
+		_, err := w.Write(make([]byte, 1<<20))
+		cancel()
+		return errors.Join(err, ctx.Err())
+	}))
+	_, err = os.Stat(filepath.Join(dir, "tasks", "x"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
