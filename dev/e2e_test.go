@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -372,4 +373,18 @@ func (s *stack) runs(id string) int {
 		return err == nil && count > 0
 	}, 10*time.Second, 100*time.Millisecond)
 	return count
+}
+
+// The example of examples/ does what it says, for somebody who has only this repository.
+func TestExample(t *testing.T) {
+	s := newStack(t)
+	script := exec.CommandContext(t.Context(), "bash", filepath.Join("..", "examples", "summary.sh"))
+	script.Env = append(os.Environ(), "LONGHAUL_API=http://"+s.address)
+	out, err := script.CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, want := range []string{"## Over all documents", "## lighthouse-keeping.pdf", "## bridge-inspection.docx", "## tea-terraces-zh.md", "3 of 3"} {
+		require.Contains(t, string(out), want)
+	}
+	require.Equal(t, 4, s.provider.Counts().Total, "one call a document, and one for the digest")
+	require.Contains(t, s.provider.CallsWith("tea-terraces")[0].Prompt, "鲜叶", "the Chinese text arrives as it is")
 }

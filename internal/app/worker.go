@@ -91,7 +91,7 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	}
 	reader := document.NewExtractor(document.Options{
 		Workers: min(a.Config.Worker.DocumentsConcurrency, runtime.NumCPU()), Log: a.Log,
-		CacheDir: filepath.Join(a.Config.DataDir, "cache", "pdf"),
+		CacheDir: a.cacheDir(),
 	})
 	go a.warm(ctx, reader)
 	cfg := a.Config
@@ -104,6 +104,17 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, MaxAttempts: cfg.LLM.MaxAttempts, Log: a.Log,
 	}
 	return do, func() { stopModel(); _ = reader.Close() }, nil
+}
+
+// cacheDir is where the compiled PDF engine is kept: with the user's other caches, so that a new data
+// folder does not have to compile it again, or with the data where there is no such place.
+func (a *App) cacheDir() string {
+	if root, err := os.UserCacheDir(); err == nil {
+		if dir := filepath.Join(root, "longhaul", "pdf"); os.MkdirAll(dir, 0o700) == nil {
+			return dir
+		}
+	}
+	return filepath.Join(a.Config.DataDir, "cache", "pdf")
 }
 
 // warm compiles the PDF engine before the first PDF asks for it.
