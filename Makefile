@@ -12,7 +12,7 @@ run: ## start everything on this machine (ARGS="--memory --api 127.0.0.1:9000", 
 	go run ./dev $(ARGS)
 
 test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
-	go test -race ./...
+	go test -race -count 1 ./... # never from the cache, which does not see the programs that are started
 	go test -C temporal ./...
 
 check: fmt vet lint determinism drift ## everything a change must pass, but the tests
