@@ -9,7 +9,8 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start everything on this machine (ARGS="--memory --api 127.0.0.1:9000", --help tells all)
-	go run ./dev $(ARGS)
+	@go build -o bin/longhaul-dev ./dev
+	@trap : INT; bin/longhaul-dev $(ARGS)
 
 test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
 	go test -race -count 1 ./... # never from the cache, which does not see the programs that are started

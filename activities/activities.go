@@ -26,7 +26,6 @@ type Activities struct {
 	DefaultModel string // for tasks that name none
 	Reader       Reader
 	Fetcher      Fetcher
-	Beats        Beats
 	Scratch      string // a local folder for documents while they are read
 	ChunkTokens  int    // the most tokens of text in one model call
 	MaxAttempts  int    // how often a failing model call is made; waiting for a rate limit is not failing

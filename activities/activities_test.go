@@ -29,16 +29,12 @@ func (f *fixed) Complete(ctx context.Context, _ llm.Request, _ func(llm.Progress
 	return f.response, errors.Join(f.err, ctx.Err())
 }
 
-type noBeats struct{}
-
-func (noBeats) RecordActivityHeartbeat(context.Context, []byte, ...any) error { return nil }
-
 // call runs ask as an activity that was tried before with what before says.
 func call(t *testing.T, model llm.Model, before any) (Answer, error) {
 	t.Helper()
 	b, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
-	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Model: model, MaxAttempts: 3, Beats: noBeats{}, Log: slog.New(slog.DiscardHandler)}
+	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Model: model, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler)}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.SetHeartbeatDetails(before)
@@ -75,10 +71,10 @@ func TestFailures(t *testing.T) {
 	}{
 		"bad key":              {err: fault(llm.Final, task.ModelAuth, 0), code: task.ModelAuth, final: true, calls: 1},
 		"overloaded":           {err: fault(llm.Retry, task.ModelUnavailable, 0), code: task.ModelUnavailable, after: 900 * time.Millisecond, most: 1100 * time.Millisecond, calls: 1},
-		"with a hint":          {err: fault(llm.Retry, task.ModelUnavailable, 9*time.Second), code: task.ModelUnavailable, after: 9 * time.Second, most: 9 * time.Second, calls: 1},
+		"with a hint":          {err: fault(llm.Retry, task.ModelUnavailable, 9*time.Second), code: task.ModelUnavailable, after: 9 * time.Second, most: 10 * time.Second, calls: 1},
 		"the last of three":    {err: fault(llm.Retry, task.ModelUnavailable, 0), before: Beat{Calls: 2, Errors: 2}, code: task.ModelUnavailable, final: true, calls: 3},
 		"not told what it was": {err: errors.New("odd"), code: task.ModelUnavailable, after: 900 * time.Millisecond, most: 1100 * time.Millisecond, calls: 1},
-		"rate limit":           {err: fault(llm.Wait, task.RateLimited, time.Hour), code: task.RateLimited, after: time.Hour, most: time.Hour, calls: 1},
+		"rate limit":           {err: fault(llm.Wait, task.RateLimited, time.Hour), code: task.RateLimited, after: time.Hour, most: 66 * time.Minute, calls: 1},
 		"rate limits do not use up attempts": {
 			err: fault(llm.Wait, task.RateLimited, 0), before: Beat{Calls: 50, Throttled: 50, Since: time.Now()},
 			code: task.RateLimited, after: 50 * time.Second, most: 70 * time.Second, calls: 51,
@@ -188,8 +184,9 @@ func TestQuote(t *testing.T) {
 
 func TestTally(t *testing.T) {
 	t.Parallel()
-	good := task.Item{Status: task.ItemSucceeded, Usage: task.Usage{Requests: 2, InputTokens: 5}}
-	bad := task.Item{Status: task.ItemFailed, Error: task.Errorf(task.NoText, "scanned"), Usage: task.Usage{Requests: 1}}
+	good := task.Item{Status: task.ItemSucceeded}
+	bad := task.Item{Status: task.ItemFailed, Error: task.Errorf(task.NoText, "scanned")}
+	cut := task.Item{Status: task.ItemCancelled}
 	tests := map[string]struct {
 		items   []task.Item
 		outcome task.Outcome
@@ -197,13 +194,13 @@ func TestTally(t *testing.T) {
 		"all":  {[]task.Item{good, good}, task.Full},
 		"some": {[]task.Item{good, bad}, task.Partial},
 		"none": {[]task.Item{bad, bad}, task.None},
+		"cut":  {[]task.Item{good, cut}, task.Partial},
 	}
 	for name, test := range tests {
 		f := tally(test.items)
 		require.Equal(t, test.outcome, f.Outcome, name)
-		require.Equal(t, len(test.items), f.Counts.Succeeded+f.Counts.Failed, name)
+		require.Equal(t, len(test.items), f.Counts.Succeeded+f.Counts.Failed+f.Counts.Cancelled, name)
 	}
-	require.Equal(t, task.Usage{Requests: 3, InputTokens: 5}, tally([]task.Item{good, bad}).Usage)
 	require.Equal(t, task.NoText, tally([]task.Item{good, bad}).First.Code)
 }
 

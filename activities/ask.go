@@ -20,10 +20,17 @@ type Answer struct {
 	Simulated bool // the simulated provider gave it
 }
 
-// entry is what the ledger keeps of an answer.
+// entry is what the ledger keeps of an answer, and which activity paid for it.
 type entry struct {
 	llm.Response
+	By string    `json:"by"`
 	At time.Time `json:"at"`
+}
+
+// payer names the activity that runs, over all its attempts.
+func payer(ctx context.Context) string {
+	info := activity.GetInfo(ctx)
+	return info.WorkflowExecution.ID + "/" + info.WorkflowExecution.RunID + "/" + info.ActivityID
 }
 
 // ask gets the answer to a request, from the ledger if it was paid for before. It makes one
@@ -39,7 +46,7 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 	}
 	var found entry
 	if ok, err := a.Ledger.Look(ctx, key, &found); err != nil || ok {
-		return Answer{Key: key, Simulated: found.Simulated}, err
+		return found.again(ctx, key, heart.now().Calls), err
 	}
 
 	if err := a.begin(ctx, heart); err != nil {
@@ -58,6 +65,16 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 		return Answer{}, err
 	}
 	return Answer{Key: key, Usage: usage(response.Usage), Calls: heart.now().Calls, Simulated: response.Simulated}, nil
+}
+
+// again is the answer of an entry that was found. What an earlier attempt of this very activity paid,
+// and could not tell of because it was lost, is this activity's to tell.
+func (e entry) again(ctx context.Context, key string, calls int) Answer {
+	answer := Answer{Key: key, Simulated: e.Simulated}
+	if e.By == payer(ctx) {
+		answer.Usage, answer.Calls = usage(e.Usage), calls
+	}
+	return answer
 }
 
 // lostCalls is how many calls may vanish with their worker before the call itself is suspected of
@@ -80,12 +97,13 @@ func (a *Activities) begin(ctx context.Context, heart *heart) error {
 func (a *Activities) record(ctx context.Context, key string, response llm.Response) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	err := a.Ledger.Record(ctx, key, entry{Response: response, At: time.Now().UTC()})
+	paid := entry{Response: response, By: payer(ctx), At: time.Now().UTC()}
+	err := a.Ledger.Record(ctx, key, paid)
 	for wait := time.Second; err != nil && ctx.Err() == nil; wait *= 2 {
 		a.Log.Warn("paid answer not recorded yet", "key", key, "error", err)
 		select {
 		case <-time.After(wait):
-			err = a.Ledger.Record(ctx, key, entry{Response: response, At: time.Now().UTC()})
+			err = a.Ledger.Record(ctx, key, paid)
 		case <-ctx.Done():
 		}
 	}

@@ -115,6 +115,7 @@ func (a *Activities) textOf(ctx context.Context, req DocumentRequest, work group
 		return Document{}, err
 	}
 	defer func() { _ = os.Remove(in.Path) }()
+	in.Password = work.Password
 	text, err := a.Reader.Extract(ctx, in, nil)
 	if err != nil {
 		return Document{}, err

@@ -27,9 +27,7 @@ func (a *Activities) failed(ctx context.Context, heart *heart, err error) error 
 	if !ok {
 		refusal = &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Message: err.Error(), Err: err}
 	}
-	heart.note(func(b *Beat) { b.count(refusal.Class) })
-	heart.flush(ctx, a.Beats)
-	b := heart.now()
+	b := heart.last(ctx, func(b *Beat) { b.count(refusal.Class) })
 	a.Log.Info("model call failed", "error", refusal, "class", refusal.Class, "calls", b.Calls, "errors", b.Errors, "throttled", b.Throttled)
 	switch {
 	case refusal.Class == llm.Final, b.Errors >= a.MaxAttempts:
@@ -37,9 +35,9 @@ func (a *Activities) failed(ctx context.Context, heart *heart, err error) error 
 	case refusal.Class == llm.Wait && time.Since(b.Since) > throttlePatience:
 		return final(refusal.Task(), b.Calls)
 	case refusal.Class == llm.Wait:
-		return again(refusal.Task(), b.Calls, max(refusal.RetryAfter, backoff(b.Throttled)))
+		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Throttled))
 	default:
-		return again(refusal.Task(), b.Calls, max(refusal.RetryAfter, backoff(b.Errors)))
+		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Errors))
 	}
 }
 
@@ -51,6 +49,15 @@ func (b *Beat) count(class llm.Class) {
 	if b.Throttled++; b.Throttled == 1 {
 		b.Since = time.Now()
 	}
+}
+
+// pause is how long to wait before the next attempt: what the provider asked for and up to a tenth more,
+// so that calls that were turned away together do not come back together; without a hint, a backoff.
+func pause(hint time.Duration, n int) time.Duration {
+	if hint <= 0 {
+		return backoff(n)
+	}
+	return hint + time.Duration(rand.Float64()*float64(hint)/10)
 }
 
 // backoff is the wait after the nth failure in a row: a second, doubled each time up to a minute,

@@ -23,7 +23,9 @@ type FinishRequest struct {
 	Task      Task
 	Documents int
 	Unplanned bool        // the plan was never made: there are no items
+	Groups    int         // in how many the documents were shared out
 	Rest      *task.Error // why items without an outcome have none
+	Cut       []Cut       // what such items used by then, of those that were in hand
 	Digest    string      // ledger key of the digest; "" when there is none
 	NoDigest  *task.Error // why a digest that was asked for is missing
 }
@@ -31,11 +33,17 @@ type FinishRequest struct {
 // Finished is what a task came to.
 type Finished struct {
 	Counts    task.Counts
-	Usage     task.Usage // of the items
 	Outcome   task.Outcome
 	Simulated bool
 	First     *task.Error // the error of the first item that failed
 	Result    *Stored     // nil when there is nothing to show
+}
+
+// Cut is what an item used before it was cut off.
+type Cut struct {
+	Index int
+	Usage task.Usage
+	Calls int
 }
 
 // Stored describes a result in the bucket.
@@ -100,26 +108,49 @@ func (a *Activities) FinishSummary(ctx context.Context, req FinishRequest) (Fini
 
 // settle reads every item's record, and gives those that have none an outcome.
 func (a *Activities) settle(ctx context.Context, heart *heart, req FinishRequest) ([]task.Item, error) {
-	items := make([]task.Item, req.Documents)
+	items, err := a.unsettled(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	var done atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(32)
 	for i := range items {
 		g.Go(func() error {
 			item, err := a.item(ctx, req.Task, i)
-			if errors.Is(err, storage.ErrNotFound) {
-				item, err = unsettled(i, req.Rest), nil
+			if err == nil {
+				items[i] = item
 			}
-			items[i] = item
 			heart.note(func(b *Beat) { b.Done, b.Total = int(done.Add(1)), len(items) })
+			if errors.Is(err, storage.ErrNotFound) {
+				return nil
+			}
 			return err
 		})
 	}
 	return items, g.Wait()
 }
 
-func unsettled(index int, why *task.Error) task.Item {
-	item := task.Item{ID: strconv.Itoa(index), Index: index, Status: task.ItemFailed, Error: why}
+// unsettled makes every item as it is when it never came to an outcome.
+func (a *Activities) unsettled(ctx context.Context, req FinishRequest) ([]task.Item, error) {
+	items := make([]task.Item, 0, req.Documents)
+	for group := range req.Groups {
+		var p groupPaper
+		if err := a.Bucket.GetJSON(ctx, storage.GroupKey(req.Task.ID, group), &p); err != nil {
+			return nil, err
+		}
+		for _, work := range p.Documents {
+			items = append(items, open(len(items), work.Label, req.Rest))
+		}
+	}
+	for _, cut := range req.Cut {
+		items[cut.Index].Usage, items[cut.Index].Attempts = cut.Usage, cut.Calls
+	}
+	return items, nil
+}
+
+func open(index int, name string, why *task.Error) task.Item {
+	item := task.Item{ID: strconv.Itoa(index), Index: index, Name: name, Status: task.ItemFailed, Error: why}
 	switch {
 	case why == nil:
 		item.Error = task.Errorf(task.Internal, "the item was lost; run the task again")
@@ -143,21 +174,24 @@ func (a *Activities) storeItems(ctx context.Context, t Task, items []task.Item) 
 func tally(items []task.Item) Finished {
 	f := Finished{Outcome: task.Full, Counts: task.Counts{Total: len(items)}}
 	for _, item := range items {
-		f.Usage = f.Usage.Add(item.Usage)
 		f.Simulated = f.Simulated || item.Simulated
-		if item.Status == task.ItemSucceeded {
+		switch item.Status {
+		case task.ItemSucceeded:
 			f.Counts.Succeeded++
-			continue
-		}
-		f.Counts.Failed++
-		if f.First == nil {
-			f.First = item.Error
+		case task.ItemCancelled:
+			f.Counts.Cancelled++
+		default:
+			f.Counts.Failed++
+			if f.First == nil {
+				f.First = item.Error
+			}
 		}
 	}
-	switch {
-	case f.Counts.Succeeded == 0:
+	switch f.Counts.Succeeded {
+	case len(items):
+	case 0:
 		f.Outcome = task.None
-	case f.Counts.Failed > 0:
+	default:
 		f.Outcome = task.Partial
 	}
 	return f

@@ -30,6 +30,7 @@ type heart struct {
 	mu   sync.Mutex
 	beat Beat
 	stop chan struct{}
+	once sync.Once
 	done sync.WaitGroup
 }
 
@@ -61,10 +62,19 @@ func (h *heart) run(ctx context.Context) {
 	}
 }
 
-// Stop ends the beating.
+// Stop ends the beating. It may be called more than once.
 func (h *heart) Stop() {
-	close(h.stop)
+	h.once.Do(func() { close(h.stop) })
 	h.done.Wait()
+}
+
+// last stops the beating and leaves a last beat for the next attempt, which must know what this one
+// met: the SDK sends it before it tells of the failure.
+func (h *heart) last(ctx context.Context, change func(*Beat)) Beat {
+	h.Stop()
+	h.note(change)
+	activity.RecordHeartbeat(ctx, h.now())
+	return h.now()
 }
 
 // note changes the beat that goes out next.
@@ -78,18 +88,4 @@ func (h *heart) now() Beat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.beat
-}
-
-// Beats sends a heartbeat at once: client.Client.
-type Beats interface {
-	RecordActivityHeartbeat(ctx context.Context, taskToken []byte, details ...any) error
-}
-
-// flush sends the beat to the server at once. The SDK throttles heartbeats and drops the last one
-// when an activity fails, and the next attempt must know what this one met.
-func (h *heart) flush(ctx context.Context, to Beats) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	// A beat that is lost costs a more patient next attempt, nothing else.
-	_ = to.RecordActivityHeartbeat(ctx, activity.GetInfo(ctx).TaskToken, h.now())
 }

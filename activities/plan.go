@@ -52,6 +52,8 @@ type groupedWork struct {
 	URL    string `json:"url,omitempty"`
 	FileID string `json:"file_id,omitempty"`
 	Key    string `json:"key,omitempty"`
+
+	Password string `json:"password,omitempty"`
 }
 
 // style is how summaries are written.
@@ -143,7 +145,7 @@ func (a *Activities) layPapers(ctx context.Context, t Task, groups []Group, in t
 		for i := range group.Weights {
 			index := group.From + i
 			d := in.Documents[index]
-			work := groupedWork{Name: d.Name, Label: d.Label(index), URL: d.URL, FileID: d.FileID}
+			work := groupedWork{Name: d.Name, Label: d.Label(index), URL: d.URL, FileID: d.FileID, Password: d.Password}
 			if d.Text != "" {
 				work.Key = storage.DocumentKey(t.ID, index, "source")
 			}

@@ -59,10 +59,12 @@ func (a *Activities) SummarisePart(ctx context.Context, req PartRequest) (Answer
 	if err != nil {
 		return Answer{}, err
 	}
-	about := "the document"
+	about, stage := "the document", "summarising "+work.Label
 	if req.Of > 1 {
 		about = fmt.Sprintf("part %d of %d of the document", req.Number, req.Of)
+		stage += fmt.Sprintf(", part %d of %d", req.Number, req.Of)
 	}
+	heart.note(func(b *Beat) { b.Stage = stage })
 	answer, err := a.ask(ctx, heart, req.Task, stepPart, llm.Request{Messages: []llm.Message{
 		{Role: "system", Content: paper.Style.orders("Summarise " + about + " that the user gives you.")},
 		{Role: "user", Content: quote("document", work.Label, string(text))},

@@ -388,3 +388,23 @@ func TestExample(t *testing.T) {
 	require.Equal(t, 4, s.provider.Counts().Total, "one call a document, and one for the digest")
 	require.Contains(t, s.provider.CallsWith("tea-terraces")[0].Prompt, "鲜叶", "the Chinese text arrives as it is")
 }
+
+// What an attempt met is known to the next one, by way of a real Temporal: a provider that fails at once
+// is called as often as it is configured and no more, one that asks to wait as often as it asks.
+func TestAttempts(t *testing.T) {
+	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=3")
+	busy := llmtest.Fail(http.StatusTooManyRequests, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`).With("Retry-After", "1")
+	s.provider.On("[doc-000]", llmtest.Fail(http.StatusInternalServerError, "oops"))
+	s.provider.On("[doc-001]", busy, busy, busy, busy, busy, busy, llmtest.Reply{})
+	done := s.finish(s.submit(notes(2)))
+	require.Equal(t, task.Partial, done.Outcome)
+	require.Len(t, s.provider.CallsWith("[doc-000]"), 3)
+	_, failed := s.get("/v1/tasks/" + done.ID + "/items?status=failed")
+	require.Contains(t, failed, `"attempts":3`)
+	require.NotContains(t, failed, "was lost")
+	calls := s.provider.CallsWith("[doc-001]")
+	require.Len(t, calls, 7)
+	for i, call := range calls[1:] {
+		require.GreaterOrEqual(t, call.Began.Sub(calls[i].Ended), time.Second, "call %d came too early", i+2)
+	}
+}

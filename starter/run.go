@@ -53,6 +53,8 @@ func run(ctx context.Context, args []string, env func(string) string, in io.Read
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "longhaul", Short: "Submit long AI tasks, watch them and fetch their results",
+		Long: "Submit long AI tasks, watch them and fetch their results.\n\n" +
+			"Exit codes: 0 it worked, 1 the task failed or was cancelled, 2 the command is wrong, 3 the API cannot be reached.",
 		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return c.connect() },
 	}

@@ -63,14 +63,12 @@ func (c *cli) conclude(ctx context.Context, t task.Task, output string) error {
 }
 
 func (c *cli) tellFailedItems(ctx context.Context, id string) error {
-	for _, status := range []task.ItemStatus{task.ItemFailed, task.ItemCancelled} {
-		items, err := c.client.Items(ctx, id, status)
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			c.note("%s: %s: %s", item.Status, itemName(item), reason(item.Error))
-		}
+	items, err := c.client.Items(ctx, id, task.ItemFailed)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		c.note("%s: %s: %s", item.Status, itemName(item), reason(item.Error))
 	}
 	return nil
 }
@@ -141,17 +139,28 @@ func standing(t task.Task) string {
 	case t.Retrying != nil:
 		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
 	case t.Waiting != nil:
-		parts = append(parts, "waits: "+strings.TrimSpace(t.Waiting.Reason+" "+t.Waiting.Detail))
+		parts = append(parts, "waits: "+waits(*t.Waiting))
 	case p.ETA != nil:
 		parts = append(parts, fmt.Sprintf("about %s left", time.Duration(p.ETA.Seconds)*time.Second))
 	}
 	return strings.Join(parts, " · ")
 }
 
+func waits(w task.Waiting) string {
+	text := strings.TrimSpace(w.Reason + " " + w.Detail)
+	if w.Until != nil {
+		text += " until " + w.Until.Local().Format(time.DateTime)
+	}
+	return text
+}
+
 func counts(n task.Counts) string {
 	line := fmt.Sprintf("%d of %d", n.Succeeded, n.Total)
 	if n.Failed > 0 {
 		line += fmt.Sprintf(", %d failed", n.Failed)
+	}
+	if n.Cancelled > 0 {
+		line += fmt.Sprintf(", %d left undone", n.Cancelled)
 	}
 	return line
 }

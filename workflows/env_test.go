@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
@@ -38,11 +36,12 @@ type bench struct {
 	provider *llmtest.Provider
 	bucket   *storage.Bucket
 	do       *activities.Activities
+	id       string // of the task
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, provider: llmtest.New(t)}
+	b := &bench{t: t, provider: llmtest.New(t), id: taskID}
 	var err error
 	b.bucket, err = storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
@@ -55,7 +54,6 @@ func newBench(t *testing.T) *bench {
 		DefaultModel: "test-model", Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
 		Scratch: t.TempDir(), ChunkTokens: 200, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler),
 	}
-	b.do.Beats = beats{}
 	b.renew()
 	return b
 }
@@ -66,7 +64,7 @@ func (b *bench) renew() {
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	b.env = suite.NewTestWorkflowEnvironment()
 	b.env.SetTestTimeout(time.Minute)
-	b.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: taskID})
+	b.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: b.id})
 	workflows.Register(b.env)
 	b.env.RegisterActivity(b.do)
 }
@@ -76,9 +74,9 @@ const taskID = "task_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 // start lays the input down and gives the facts of a task.
 func (b *bench) start(in task.SummaryInput) workflows.Facts {
 	in.Normalize()
-	key := storage.InputKey(taskID, "test")
+	key := storage.InputKey(b.id, "test")
 	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), key, in))
-	return workflows.Facts{ID: taskID, Kind: "summary", Tenant: "acme", Lineage: taskID, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
+	return workflows.Facts{ID: b.id, Kind: "summary", Tenant: "acme", Lineage: taskID, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
 }
 
 // run runs a task to its end and gives its last snapshot.
@@ -98,7 +96,7 @@ func (b *bench) state() workflows.Snapshot {
 }
 
 func (b *bench) items() []task.Item {
-	data, err := b.bucket.Get(b.t.Context(), storage.ItemsKey(taskID))
+	data, err := b.bucket.Get(b.t.Context(), storage.ItemsKey(b.id))
 	require.NoError(b.t, err)
 	var items []task.Item
 	for line := range strings.Lines(string(data)) {
@@ -111,7 +109,7 @@ func (b *bench) items() []task.Item {
 
 func (b *bench) output() activities.SummaryOutput {
 	var out activities.SummaryOutput
-	require.NoError(b.t, b.bucket.GetJSON(b.t.Context(), storage.ResultKey(taskID), &out))
+	require.NoError(b.t, b.bucket.GetJSON(b.t.Context(), storage.ResultKey(b.id), &out))
 	return out
 }
 
@@ -137,14 +135,6 @@ func long(parts int) string {
 		b.WriteString("\n\n")
 	}
 	return b.String()
-}
-
-// beats stands in for the client, which a test environment has no server behind.
-type beats struct{}
-
-func (beats) RecordActivityHeartbeat(ctx context.Context, _ []byte, details ...any) error {
-	activity.RecordHeartbeat(ctx, details...)
-	return nil
 }
 
 func part(i int) string { return fmt.Sprintf("[part-%03d]", i) }

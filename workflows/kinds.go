@@ -18,7 +18,8 @@ type Kind struct {
 	Input       func() Input // an empty input to decode into
 	Example     string       // a POST /v1/tasks body
 
-	run func(workflow.Context, Start) (Ending, error)
+	run      func(workflow.Context, Start) (Ending, error)
+	children map[string]any // its child workflows, by name
 }
 
 // Input is what the input of every kind can do.
@@ -38,6 +39,7 @@ func Kinds() []Kind {
 			Input:       func() Input { return new(task.SummaryInput) },
 			Example:     `{"kind":"summary","input":{"documents":[{"name":"note","text":"The harbour was rebuilt in 1911. It is deeper now, and larger ships call."}],"words":100}}`,
 			run:         Summary,
+			children:    map[string]any{summaryGroup: SummaryGroup},
 		},
 	}
 }
@@ -46,8 +48,10 @@ func Kinds() []Kind {
 func Register(r worker.WorkflowRegistry) {
 	for _, kind := range Kinds() {
 		r.RegisterWorkflowWithOptions(kind.run, workflow.RegisterOptions{Name: kind.Name})
+		for name, child := range kind.children {
+			r.RegisterWorkflowWithOptions(child, workflow.RegisterOptions{Name: name})
+		}
 	}
-	r.RegisterWorkflowWithOptions(SummaryGroup, workflow.RegisterOptions{Name: summaryGroup})
 }
 
 // Find gives the kind of a name.

@@ -11,31 +11,37 @@ import (
 	"longhaul/internal/task"
 )
 
-// do names activities with their types; it is never called.
-var do *activities.Activities
+// call names activities with their types; it is never called.
+var call *activities.Activities
 
-// plan is the body of a kind: work until all is done or ctx ends, then say how to close the books.
-// It must return soon after ctx ends. The error is why the whole task cannot go on; the failure of
-// an item is not one.
-type plan func(ctx workflow.Context, run *Run) (activities.FinishRequest, error)
+// work is what a kind does. A kind's workflow hands one to conduct.
+type work interface {
+	// do works until all is done or ctx ends, and returns soon after ctx ends. Its error is why the
+	// whole task cannot go on; the failure of an item is not one.
+	do(ctx workflow.Context) error
+	// finish closes the books: it puts down what was done. Why says what kept the task from its end,
+	// nil if nothing did.
+	finish(ctx workflow.Context, why *task.Error) (activities.Finished, error)
+}
 
-// conduct is the life of a task of any kind: it begins, runs its plan until that ends or a cancel
-// or the deadline comes, closes the books whichever it was, and ends for good.
-func conduct(ctx workflow.Context, start Start, steps []string, body plan) (Ending, error) {
+// conduct is the life of a task of any kind: it begins, works until all is done or a cancel or the
+// deadline comes, closes the books whichever it was, and ends for good.
+func conduct(ctx workflow.Context, start Start, steps []string, kind func(*Run) work) (Ending, error) {
 	run, err := begin(ctx, start, steps)
 	if err != nil {
 		return Ending{}, err
 	}
-	work, stop := workflow.WithCancel(ctx)
+	working, stop := workflow.WithCancel(ctx)
 	defer stop()
 	run.watchCancel(ctx)
-	run.watchDeadline(work, stop)
+	run.watchDeadline(working, stop)
 
-	books, bodyErr := body(work, run)
-	if workflow.IsContinueAsNewError(bodyErr) {
-		return Ending{}, bodyErr
+	w := kind(run)
+	err = w.do(working)
+	if workflow.IsContinueAsNewError(err) {
+		return Ending{}, err
 	}
-	return run.end(ctx, books, bodyErr)
+	return run.end(ctx, w, err)
 }
 
 // begin opens the task's state to its readers.
@@ -81,7 +87,8 @@ func (r *Run) watchDeadline(ctx workflow.Context, stop workflow.CancelFunc) {
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		left := r.Facts.Deadline.Sub(workflow.Now(ctx))
-		if err := workflow.NewTimer(ctx, max(left, 0)).Get(ctx, nil); err == nil {
+		due := workflow.NewTimerWithOptions(ctx, max(left, 0), workflow.TimerOptions{Summary: "deadline"})
+		if err := due.Get(ctx, nil); err == nil {
 			r.late = true
 			stop()
 		}
@@ -90,18 +97,17 @@ func (r *Run) watchDeadline(ctx workflow.Context, stop workflow.CancelFunc) {
 
 // end closes the books and makes the ending. From here on nothing interrupts: the context is no
 // longer the one that a cancel reaches.
-func (r *Run) end(ctx workflow.Context, books activities.FinishRequest, bodyErr error) (Ending, error) {
+func (r *Run) end(ctx workflow.Context, w work, workErr error) (Ending, error) {
 	cancelled := ctx.Err() != nil
 	clean, _ := workflow.NewDisconnectedContext(ctx)
-	why := r.why(cancelled, bodyErr)
-	books.Task, books.Rest = r.Facts.task(), why
+	why := r.why(cancelled, workErr)
 	r.enter(r.steps[len(r.steps)-1])
 
-	var finished activities.Finished
-	if err := workflow.ExecuteActivity(keeping(clean, "store the result"), do.FinishSummary, books).Get(clean, &finished); err != nil {
-		finished.Outcome, why = task.None, reason(err)
-	}
-	if why == nil && finished.Outcome == task.None {
+	finished, err := w.finish(clean, why)
+	switch {
+	case err != nil:
+		finished, why = activities.Finished{Outcome: task.None, Counts: r.state.Progress.Counts}, reason(err)
+	case why == nil && finished.Outcome == task.None:
 		why = allFailed(finished)
 	}
 	r.close(finished, why, cancelled)
@@ -113,14 +119,14 @@ func (r *Run) end(ctx workflow.Context, books activities.FinishRequest, bodyErr 
 
 // why says what kept the task from its end, nil if nothing did. A cancel that came before the end
 // counts even if the work was done by then: the task was already shown as cancelling.
-func (r *Run) why(cancelled bool, bodyErr error) *task.Error {
+func (r *Run) why(cancelled bool, workErr error) *task.Error {
 	switch {
 	case cancelled:
-		return task.Errorf(task.TaskCancelled, "the task was cancelled before this was done")
+		return task.Errorf(task.TaskCancelled, "it was cancelled before it was done")
 	case r.late:
-		return task.Errorf(task.DeadlineExceeded, "the deadline %s came before this was done", r.Facts.Deadline.UTC().Format(time.RFC3339))
-	case bodyErr != nil:
-		return reason(bodyErr)
+		return task.Errorf(task.DeadlineExceeded, "the deadline %s came before it was done", r.Facts.Deadline.UTC().Format(time.RFC3339))
+	case workErr != nil:
+		return reason(workErr)
 	default:
 		return nil
 	}
@@ -133,7 +139,7 @@ func allFailed(f activities.Finished) *task.Error {
 	if f.Counts.Total == 1 {
 		return f.First
 	}
-	e := task.Errorf(task.AllItemsFailed, "all %d items failed; the first: %s", f.Counts.Total, f.First.Detail)
+	e := task.Errorf(task.AllItemsFailed, "%d of %[1]d; the first: %s", f.Counts.Total, f.First.Detail)
 	e.Retryable = f.First.Retryable
 	return e
 }
@@ -142,8 +148,7 @@ func allFailed(f activities.Finished) *task.Error {
 func (r *Run) close(f activities.Finished, why *task.Error, cancelled bool) {
 	s := &r.state
 	s.Outcome, s.Result, s.Error, s.Simulated = f.Outcome, f.Result, why, f.Simulated || s.Simulated
-	s.Usage = f.Usage.Add(r.ownUsage)
-	s.Progress.Counts, s.Progress.ETA = f.Counts, nil
+	s.Progress.Counts, s.Progress.ETA, s.Progress.Percent = f.Counts, nil, nil
 	switch {
 	case cancelled:
 		s.State = task.Cancelled
@@ -188,7 +193,7 @@ func reason(err error) *task.Error {
 		return task.Errorf(task.Internal, "a step of the task took too long (%s)", timeout.TimeoutType())
 	}
 	if temporal.IsCanceledError(err) {
-		return task.Errorf(task.TaskCancelled, "the task was stopped before this was done")
+		return task.Errorf(task.TaskCancelled, "it was stopped before it was done")
 	}
 	return task.Errorf(task.Internal, "a step of the task failed")
 }

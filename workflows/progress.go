@@ -48,7 +48,7 @@ func (t *throttle) soon(ctx workflow.Context, every time.Duration, act func(work
 	}
 	t.pending = true
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		err := workflow.Sleep(ctx, wait)
+		err := workflow.NewTimerWithOptions(ctx, wait, workflow.TimerOptions{Summary: "next news"}).Get(ctx, nil)
 		t.pending = false
 		if err == nil {
 			t.last = workflow.Now(ctx)
@@ -113,20 +113,31 @@ func (r *Run) publish(ctx workflow.Context) error {
 			return err
 		}
 	}
+	workflow.SetCurrentDetails(ctx, r.details())
 	return workflow.UpsertMemo(ctx, map[string]any{MemoState: r.state})
+}
+
+// details is the state in words, for those who look at the workflow in Temporal's own pages.
+func (r *Run) details() string {
+	p := r.state.Progress
+	text := fmt.Sprintf("**%s**, step %d of %d: %s\n\n%s", r.state.State, p.StepIndex, p.StepCount, p.Step, p.Message)
+	if r.state.Error != nil {
+		text += "\n\n" + r.state.Error.Error()
+	}
+	return text
 }
 
 // closing is the last message of a task.
 func closing(state task.State, c task.Counts) string {
-	all := fmt.Sprintf("%d of %d done", c.Succeeded, c.Total)
-	switch {
-	case state == task.Cancelled:
-		return "cancelled; " + all
-	case state == task.Failed:
-		return "failed; " + all
-	case c.Failed > 0:
-		return fmt.Sprintf("%s, %d failed", all, c.Failed)
-	default:
-		return all
+	text := fmt.Sprintf("%d of %d done", c.Succeeded, c.Total)
+	if c.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", c.Failed)
 	}
+	if c.Cancelled > 0 {
+		text += fmt.Sprintf(", %d left undone", c.Cancelled)
+	}
+	if state == task.Succeeded {
+		return text
+	}
+	return string(state) + "; " + text
 }

@@ -20,6 +20,24 @@ const (
 
 var summarySteps = []string{stepFetch, stepExtract, stepSummarise, stepDigest, stepStore}
 
+// StepOf is the step of a task, as its readers see it, that an activity belongs to.
+func StepOf(activity string) string {
+	switch activity {
+	case "FetchDocument":
+		return stepFetch
+	case "ReadDocuments":
+		return stepExtract
+	case "SummarisePart", "CombineAnswers", "HalvePart", "FailItem":
+		return stepSummarise
+	case "DigestItems":
+		return stepDigest
+	case "FinishSummary":
+		return stepStore
+	default:
+		return activity
+	}
+}
+
 // groupsAtOnce is how many groups of documents run side by side. A group keeps its own window of
 // calls in flight, so one is enough to fill the workers; the others fill the gap while it ends.
 const groupsAtOnce = 4
@@ -34,17 +52,12 @@ type Carry struct {
 // Summary summarises a batch of documents: it shares them out to groups, keeps a few groups at
 // work, and writes a digest over all if asked.
 func Summary(ctx workflow.Context, start Start) (Ending, error) {
-	return conduct(ctx, start, summarySteps, func(ctx workflow.Context, run *Run) (activities.FinishRequest, error) {
+	return conduct(ctx, start, summarySteps, func(run *Run) work {
 		s := &summary{run: run, live: map[int]GroupReport{}}
 		if start.Carry != nil {
 			s.Carry = *start.Carry
-		} else if err := s.plan(ctx); err != nil {
-			return activities.FinishRequest{Unplanned: true}, err
 		}
-		if err := s.groups(ctx); err != nil || ctx.Err() != nil {
-			return s.books(), err
-		}
-		return s.digest(ctx)
+		return s
 	})
 }
 
@@ -53,11 +66,36 @@ type summary struct {
 	Carry
 	run  *Run
 	live map[int]GroupReport // the latest news of each group that runs
+
+	answer   activities.Answer // the digest
+	noDigest *task.Error       // why there is none although it was asked for
+}
+
+func (s *summary) do(ctx workflow.Context) error {
+	if len(s.Plan.Groups) == 0 {
+		if err := s.plan(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.groups(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	s.digest(ctx)
+	return nil
+}
+
+func (s *summary) finish(ctx workflow.Context, why *task.Error) (finished activities.Finished, err error) {
+	books := activities.FinishRequest{
+		Task: s.run.Facts.task(), Documents: s.Plan.Documents, Groups: len(s.Plan.Groups),
+		Rest: why, Cut: s.Done.Cut, Digest: s.answer.Key, NoDigest: s.noDigest,
+	}
+	err = workflow.ExecuteActivity(keeping(ctx, "store the result"), call.FinishSummary, books).Get(ctx, &finished)
+	return finished, err
 }
 
 func (s *summary) plan(ctx workflow.Context) error {
 	req := activities.PlanRequest{Task: s.run.Facts.task(), InputKey: s.run.Facts.InputKey}
-	err := workflow.ExecuteActivity(keeping(ctx, "share out the documents"), do.PlanSummary, req).Get(ctx, &s.Plan)
+	err := workflow.ExecuteActivity(keeping(ctx, "share out the documents"), call.PlanSummary, req).Get(ctx, &s.Plan)
 	if err != nil {
 		return err
 	}
@@ -162,26 +200,18 @@ func (s *summary) show(ctx workflow.Context) {
 	})
 }
 
-// books is what closing the books needs, without a digest.
-func (s *summary) books() activities.FinishRequest {
-	return activities.FinishRequest{Documents: s.Plan.Documents}
-}
-
 // digest writes one summary over all that succeeded. A digest that cannot be had leaves the
 // summaries as they are, and its reason in the result.
-func (s *summary) digest(ctx workflow.Context) (activities.FinishRequest, error) {
-	books := s.books()
+func (s *summary) digest(ctx workflow.Context) {
 	if !s.Plan.Digest || s.Done.Succeeded == 0 {
-		return books, nil
+		return
 	}
 	s.run.enter(stepDigest)
 	s.run.publishSoon(ctx)
-	answer, err := s.overAll(ctx)
-	if err != nil {
-		books.NoDigest = reason(err)
+	var err error
+	if s.answer, err = s.overAll(ctx); err != nil {
+		s.noDigest = reason(err)
 	}
-	books.Digest = answer.Key
-	return books, nil
 }
 
 // overAll combines the summaries of all documents, level by level.
@@ -191,7 +221,7 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 	err := each(ctx, callsAtOnce, ranges, func(ctx workflow.Context, i int) error {
 		req := activities.DigestRequest{Task: s.run.Facts.task(), From: i * s.Plan.FanIn, To: min((i+1)*s.Plan.FanIn, s.Plan.Documents)}
 		about := fmt.Sprintf("digest of documents %d to %d", req.From+1, req.To)
-		return s.count(workflow.ExecuteActivity(modelCall(ctx, about), do.DigestItems, req), ctx, &answers[i])
+		return s.count(workflow.ExecuteActivity(modelCall(ctx, about), call.DigestItems, req), ctx, &answers[i])
 	})
 	if err != nil {
 		return activities.Answer{}, err
@@ -200,13 +230,13 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 		var answer activities.Answer
 		req := activities.CombineRequest{Task: s.run.Facts.task(), Answers: answers, Digest: true}
 		about := fmt.Sprintf("digest of %d digests", len(answers))
-		return answer, s.count(workflow.ExecuteActivity(modelCall(ctx, about), do.CombineAnswers, req), ctx, &answer)
+		return answer, s.count(workflow.ExecuteActivity(modelCall(ctx, about), call.CombineAnswers, req), ctx, &answer)
 	})
 }
 
 // count waits for a call that belongs to no item, and adds what it used to the task.
-func (s *summary) count(call workflow.Future, ctx workflow.Context, answer *activities.Answer) error {
-	if err := call.Get(ctx, answer); err != nil {
+func (s *summary) count(made workflow.Future, ctx workflow.Context, answer *activities.Answer) error {
+	if err := made.Get(ctx, answer); err != nil {
 		return err
 	}
 	s.run.ownUsage = s.run.ownUsage.Add(answer.Usage)

@@ -14,7 +14,7 @@ import (
 // The names a group goes by in histories. They are for ever.
 const (
 	summaryGroup = "summary.group"
-	signalGroup  = "group" // to the parent: GroupReport
+	signalGroup  = "group progress" // to the parent: GroupReport
 )
 
 // GroupStart is the input of a group. Done is set on a run that goes on where an earlier one left off.
@@ -37,6 +37,7 @@ type GroupReport struct {
 	Usage     task.Usage
 	Step      int // the furthest any document has come, an index of summarySteps
 	Simulated bool
+	Cut       []activities.Cut // documents that a cancel or the deadline cut off, in the end
 }
 
 // add sums two reports.
@@ -48,6 +49,7 @@ func (g GroupReport) add(h GroupReport) GroupReport {
 	g.Usage = g.Usage.Add(h.Usage)
 	g.Step = max(g.Step, h.Step)
 	g.Simulated = g.Simulated || h.Simulated
+	g.Cut = append(g.Cut, h.Cut...)
 	return g
 }
 
@@ -131,7 +133,7 @@ func (g *group) fetch(ctx workflow.Context, handful []*groupDocument) []*groupDo
 		if slices.Contains(g.Group.URLs, d.index) {
 			g.tell(ctx, stepFetch)
 			req := activities.DocumentRequest{Task: g.Task, Group: g.GroupStart.Number, Index: d.index}
-			errs[i] = workflow.ExecuteActivity(reading(ctx, "fetch "+d.label), do.FetchDocument, req).Get(ctx, nil)
+			errs[i] = workflow.ExecuteActivity(reading(ctx, "fetch "+d.label), call.FetchDocument, req).Get(ctx, nil)
 		}
 		return errs[i]
 	})
@@ -158,9 +160,9 @@ func (g *group) read(ctx workflow.Context, handful []*groupDocument) (texts []ac
 	}
 	about := "read " + handful[0].label
 	if n := len(handful); n > 1 {
-		about = fmt.Sprintf("read %d documents, from %s on", n, handful[0].label)
+		about = fmt.Sprintf("read documents %d to %d", handful[0].index+1, handful[n-1].index+1)
 	}
-	err = workflow.ExecuteActivity(reading(ctx, about), do.ReadDocuments, req).Get(ctx, &texts)
+	err = workflow.ExecuteActivity(reading(ctx, about), call.ReadDocuments, req).Get(ctx, &texts)
 	return texts, err
 }
 
@@ -198,7 +200,8 @@ type groupDocument struct {
 func (d *groupDocument) end(ctx workflow.Context, err error) {
 	switch {
 	case ctx.Err() != nil && err != nil:
-		// Cut off by a cancel: it has no outcome yet, and gets one when the books are closed.
+		// It gets its outcome when the books are closed.
+		d.Cut = append(d.Cut, activities.Cut{Index: d.index, Usage: d.so.Usage, Calls: d.so.Calls})
 	case err != nil:
 		d.fail(ctx, reason(err))
 		d.Failed++
@@ -293,7 +296,7 @@ func (d *groupDocument) halves(ctx workflow.Context, part activities.Part, numbe
 	}
 	var halves []activities.Part
 	req := activities.HalveRequest{Task: d.Task, Index: d.index, Part: part}
-	if err := workflow.ExecuteActivity(reading(ctx, "halve a part of "+d.label), do.HalvePart, req).Get(ctx, &halves); err != nil {
+	if err := workflow.ExecuteActivity(reading(ctx, "halve a part of "+d.label), call.HalvePart, req).Get(ctx, &halves); err != nil {
 		return nil, err
 	}
 	if len(halves) < 2 {
@@ -316,7 +319,7 @@ func (d *groupDocument) part(ctx workflow.Context, part activities.Part, number,
 	if of > 1 {
 		about = fmt.Sprintf("%s, part %d of %d", about, number, of)
 	}
-	return d.call(ctx, about, do.SummarisePart, activities.PartRequest{
+	return d.call(ctx, about, call.SummarisePart, activities.PartRequest{
 		Task: d.Task, Group: d.GroupStart.Number, Index: d.index, Part: part, Number: number, Of: of, Item: so,
 	})
 }
@@ -329,7 +332,7 @@ func (d *groupDocument) finish(ctx workflow.Context, answers []string) error {
 			so := d.so
 			req.Item = &so
 		}
-		return d.call(ctx, fmt.Sprintf("combine %d summaries of %s", len(answers), d.label), do.CombineAnswers, req)
+		return d.call(ctx, fmt.Sprintf("combine %d summaries of %s", len(answers), d.label), call.CombineAnswers, req)
 	}
 	_, err := reduce(ctx, d.FanIn, answers, combine)
 	return err
@@ -394,7 +397,7 @@ func (d *groupDocument) fail(ctx workflow.Context, why *task.Error) {
 	req := activities.FailRequest{
 		Task: d.Task, Group: d.GroupStart.Number, Index: d.index, Error: why, Usage: d.so.Usage, Calls: d.so.Calls,
 	}
-	if err := workflow.ExecuteActivity(keeping(ctx, "record the failure of "+d.label), do.FailItem, req).Get(ctx, nil); err != nil {
+	if err := workflow.ExecuteActivity(keeping(ctx, fmt.Sprintf("record that %s failed: %s", d.label, why.Code)), call.FailItem, req).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Error("failure not recorded", "task", d.Task.ID, "item", d.index, "error", err)
 	}
 }

@@ -214,6 +214,7 @@ func TestSummary_cancelKeepsWhatIsDone(t *testing.T) {
 	require.Equal(t, task.ItemSucceeded, items[0].Status)
 	require.Equal(t, task.ItemCancelled, items[1].Status)
 	require.Equal(t, 3, b.provider.Counts().Total, "the call that waited is not made again")
+	require.Equal(t, task.Counts{Total: 3, Succeeded: 2, Cancelled: 1}, s.Progress.Counts)
 	require.NotEmpty(t, b.output().Documents[0].Summary)
 }
 
@@ -241,6 +242,7 @@ func TestSummary_paidOnce(t *testing.T) {
 	require.Equal(t, 3, first.Progress.Counts.Succeeded)
 	require.Equal(t, 4, b.provider.Counts().Total)
 
+	b.id = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
 	b.renew()
 	second := b.run(b.start(task.SummaryInput{Documents: texts(4)}))
 	require.Equal(t, 4, second.Progress.Counts.Succeeded)
@@ -272,4 +274,25 @@ func TestSummary_goesOnInANewRun(t *testing.T) {
 	require.Greater(t, after.Revision, before.Revision)
 	require.Equal(t, before.StartedAt, after.StartedAt)
 	require.Equal(t, 5, b.provider.Counts().Total)
+}
+
+// A document that is cut off in the middle keeps its name, and what it used is told: on the item, on
+// the task, and the same on both.
+func TestSummary_cutOffDocumentsAreAccountedFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provider.On(part(5), llmtest.RateLimit(600), llmtest.Reply{})
+	b.env.RegisterDelayedCallback(b.env.CancelWorkflow, 5*time.Minute)
+	s := b.run(b.start(task.SummaryInput{Documents: []task.Document{{Name: "long", Text: long(8)}, {Text: "Short."}}}))
+
+	require.Equal(t, task.Cancelled, s.State)
+	require.Equal(t, 9, b.provider.Counts().Total)
+	require.EqualValues(t, 8, s.Usage.Requests, "the answers that were paid for")
+	var sum task.Usage
+	for _, item := range b.items() {
+		sum = sum.Add(item.Usage)
+	}
+	require.Equal(t, s.Usage, sum)
+	require.Equal(t, "long", b.items()[0].Name)
+	require.Equal(t, task.ItemCancelled, b.items()[0].Status)
 }

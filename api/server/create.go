@@ -31,6 +31,9 @@ func (s *server) create(ctx context.Context, in *createRequest) (*taskAnswer, er
 		return nil, err
 	}
 	status, applied := http.StatusAccepted, ""
+	if t.Done {
+		status = http.StatusOK // of a request that was made before
+	}
 	if most := preferredWait(in.request.Header.Values("Prefer")); most > 0 {
 		applied = fmt.Sprintf("wait=%d", int(most.Seconds()))
 		if t, err = s.waitForEnd(ctx, t, most); err != nil {

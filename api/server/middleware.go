@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"runtime/debug"
@@ -75,6 +77,27 @@ func (s *server) recovered(c *gin.Context) {
 		s.fail(c, task.Errorf(task.Internal, "a panic"))
 	}()
 	c.Next()
+}
+
+// atHome keeps the pages of other sites out of an API that asks for no key: it listens on this machine
+// alone, and a browser on this machine would let them in, by a name that they point here or by a form.
+func (s *server) atHome(c *gin.Context) {
+	if len(s.Keys) > 0 {
+		return
+	}
+	origin := c.GetHeader("Origin")
+	if from, err := url.Parse(origin); err != nil || !local(c.Request.Host) || origin != "" && !local(from.Host) {
+		s.fail(c, task.Errorf(task.Forbidden, "without API keys the API is for this machine alone: call it as localhost or 127.0.0.1, or set LONGHAUL_API_KEYS"))
+	}
+}
+
+// local reports whether a host, perhaps with a port, is this machine.
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }
 
 // authorised finds the tenant of a request's key. What is outside /v1 is for everyone: health,

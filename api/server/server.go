@@ -116,7 +116,7 @@ func (s *server) newRouter() *gin.Engine {
 	_ = r.SetTrustedProxies(nil) // never fails on none; a client's X-Forwarded-For is not believed
 	r.RedirectTrailingSlash = false
 	r.HandleMethodNotAllowed = true
-	r.Use(s.logged, s.recovered, s.authorised, s.plainQuery)
+	r.Use(s.logged, s.recovered, s.atHome, s.authorised, s.plainQuery)
 	r.NoRoute(func(c *gin.Context) {
 		s.fail(c, task.Errorf(task.NotFound, "no route %s; /docs lists them all", c.Request.URL.Path))
 	})

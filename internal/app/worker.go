@@ -97,7 +97,7 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	cfg := a.Config
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Model: model, DefaultModel: cfg.LLM.Model, Reader: reader, Beats: a.Temporal.Client,
+		Model: model, DefaultModel: cfg.LLM.Model, Reader: reader,
 		Fetcher: document.NewFetcher(document.FetchOptions{
 			AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 		}),

@@ -13,6 +13,7 @@ import (
 
 	"longhaul/activities"
 	"longhaul/internal/task"
+	"longhaul/workflows"
 )
 
 // patience is how long a task may be pending before it is worth looking whether anybody works.
@@ -24,7 +25,7 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
 	switch {
 	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
 		return
-	case !e.workers.present(ctx, e):
+	case e.workers.absent(ctx, e) > patienceWith(t.Status):
 		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
 	}
 	pending := d.raw.RawResponse.GetPendingActivities()
@@ -56,7 +57,7 @@ func retrying(pending []*workflowpb.PendingActivityInfo) *task.Retrying {
 	if worst == nil {
 		return nil
 	}
-	r := &task.Retrying{Step: worst.GetActivityType().GetName(), Attempt: int(worst.GetAttempt()), LastError: told(worst.GetLastFailure()), Calls: calls}
+	r := &task.Retrying{Step: workflows.StepOf(worst.GetActivityType().GetName()), Attempt: int(worst.GetAttempt()), LastError: told(worst.GetLastFailure()), Calls: calls}
 	if at := worst.GetNextAttemptScheduleTime(); at != nil && worst.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
 		r.NextAttempt = new(at.AsTime())
 	}
@@ -99,35 +100,57 @@ func throttled(pending []*workflowpb.PendingActivityInfo) *task.Waiting {
 	return &task.Waiting{Reason: "rate_limit", Until: until, Detail: "the model provider asked to wait"}
 }
 
-// workerWatch remembers for a few seconds whether a worker asks for work, for all readers.
+// patienceWith is how long there must have been no worker before a task is said to wait for one. A
+// Temporal that was just started has not heard of its workers yet; a task that nobody has begun tells
+// more than that.
+func patienceWith(s task.State) time.Duration {
+	if s == task.Pending {
+		return 0
+	}
+	return 5 * time.Second
+}
+
+// workerWatch remembers for a moment whether a worker asks for work, for all readers.
 type workerWatch struct {
 	mu    sync.Mutex
 	asked time.Time
-	there bool
+	gone  time.Time // since when there has been none; zero while there is one
 }
 
 const (
-	workerMemory = 3 * time.Second
+	workerMemory = time.Second
 	// A poll lasts up to a minute, and the server notes when it begins.
 	pollAge = 70 * time.Second
 )
 
-func (w *workerWatch) present(ctx context.Context, e *Engine) bool {
+// absent tells for how long no worker has been seen; 0 means that there is one, or that it cannot be
+// known.
+func (w *workerWatch) absent(ctx context.Context, e *Engine) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if time.Since(w.asked) < workerMemory {
-		return w.there
+	if time.Since(w.asked) >= workerMemory {
+		w.look(ctx, e)
 	}
+	if w.gone.IsZero() {
+		return 0
+	}
+	return max(time.Since(w.gone), 1)
+}
+
+func (w *workerWatch) look(ctx context.Context, e *Engine) {
 	answer, err := e.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: e.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: activities.QueueWorkflows},
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
 	})
-	if err != nil {
-		return true // unknown: say nothing rather than something wrong
-	}
-	w.asked, w.there = time.Now(), false
+	w.asked = time.Now()
+	there := err != nil // unknown: say nothing rather than something wrong
 	for _, poller := range answer.GetPollers() {
-		w.there = w.there || time.Since(poller.GetLastAccessTime().AsTime()) < pollAge
+		there = there || time.Since(poller.GetLastAccessTime().AsTime()) < pollAge
 	}
-	return w.there
+	switch {
+	case there:
+		w.gone = time.Time{}
+	case w.gone.IsZero():
+		w.gone = w.asked
+	}
 }

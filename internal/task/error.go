@@ -44,6 +44,7 @@ type Code string
 const (
 	BadRequest   Code = "bad_request"
 	Unauthorized Code = "unauthorized"
+	Forbidden    Code = "forbidden"
 	NotFound     Code = "not_found"
 	NotAllowed   Code = "method_not_allowed"
 	TooSlow      Code = "request_timeout"
@@ -103,6 +104,7 @@ var codes = map[Code]struct {
 }{
 	BadRequest:   {"The request is not well-formed", http.StatusBadRequest, false},
 	Unauthorized: {"A valid API key is needed", http.StatusUnauthorized, false},
+	Forbidden:    {"This may not be done from there", http.StatusForbidden, false},
 	NotFound:     {"There is no such thing", http.StatusNotFound, false},
 	NotAllowed:   {"This address does not take that method", http.StatusMethodNotAllowed, false},
 	TooSlow:      {"The request came too slowly", http.StatusRequestTimeout, true},

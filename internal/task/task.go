@@ -74,7 +74,7 @@ const InlineResultLimit = 64 << 10
 
 // Progress says how far a running task is. Percent never falls, and is at most 99 before the end.
 type Progress struct {
-	Percent   *int   `json:"percent"` // nil while the amount of work is unknown
+	Percent   *int   `json:"percent"` // nil while the amount of work is unknown, and of a task that ended without success
 	Step      string `json:"step"`    // the step's name, from the kind's steps
 	StepIndex int    `json:"step_index"`
 	StepCount int    `json:"step_count"`
@@ -88,12 +88,12 @@ type ETA struct {
 	Seconds int64 `json:"seconds"`
 }
 
-// Counts counts items. Total = Succeeded + Failed + Running + Pending, always; items that a
-// cancel or deadline left undone count as Failed once the task has ended.
+// Counts counts items. Total = Succeeded + Failed + Cancelled + Running + Pending, always.
 type Counts struct {
 	Total     int `json:"total"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
+	Cancelled int `json:"cancelled"` // left undone by a cancel; none while the task runs
 	Running   int `json:"running"`
 	Pending   int `json:"pending"`
 }

@@ -27,17 +27,17 @@ function bar(task) {
 // row links to the task only where the browser can open it: a link carries no key.
 function row(task) {
   const id = el("code", {}, task.id);
-  const about = [task.kind, ...Object.entries(task.labels || {}).map(([k, v]) => `${k}=${v}`)].join(" · ");
+  const labels = Object.entries(task.labels || {}).map(([k, v]) => ` · ${k}=${v}`);
   return el("tr", {},
-    el("td", {}, key.get() ? id : el("a", { href: task.urls.self }, id), el("div", { class: "soft" }, about)),
-    el("td", { class: "short" }, el("span", { class: task.status }, task.status.replace("_", " ") + (task.outcome === "partial" ? " (partial)" : "")),
+    el("td", {}, key.get() ? id : el("a", { href: task.urls.self }, id),
+      el("div", { class: "soft" }, task.kind, " · ", el("time", { datetime: task.created_at }, moment(task.created_at)), ...labels)),
+    el("td", {}, el("span", { class: task.status }, task.status.replace("_", " ") + (task.outcome === "partial" ? " (partial)" : "")),
       task.urls.temporal ? el("div", {}, el("a", { href: task.urls.temporal }, "in Temporal")) : null),
-    el("td", {}, bar(task), standing(task), task.error ? el("div", { class: "failed" }, task.error.detail) : null),
-    el("td", { class: "short soft" }, el("time", { datetime: task.created_at, title: task.created_at }, moment(task.created_at))));
+    el("td", {}, bar(task), standing(task), task.error ? el("div", { class: task.status }, task.error.detail) : null));
 }
 
 function table(rows) {
-  const heads = ["Task", "Status", "Progress", "Created"];
+  const heads = ["Task", "Status", "Progress"];
   return el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((h) => el("th", {}, h)))), el("tbody", {}, ...rows));
 }
 
@@ -82,10 +82,14 @@ byId("login").addEventListener("submit", (event) => {
   showKinds();
 });
 
+let timer;
+
 async function go() {
   if (!document.hidden) await refresh();
-  setTimeout(go, every);
+  clearTimeout(timer);
+  timer = setTimeout(go, every);
 }
 
+document.addEventListener("visibilitychange", go);
 go();
 showKinds();
