@@ -33,6 +33,7 @@ func main() {
 func start(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := app.Signals()
 	defer stop()
+	defer context.AfterFunc(ctx, func() { fmt.Fprintln(stdout, "Stopping; Ctrl-C again ends it at once.") })()
 	opts, cfg, err := settings(args, stderr)
 	if err == nil {
 		err = serve(ctx, opts, cfg, stdout)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -39,6 +40,7 @@ func Load(src Source) (Config, error) {
 	if l.flags.NArg() > 0 {
 		l.mistake("unexpected argument %q", l.flags.Arg(0))
 	}
+	l.refuseMisspelt()
 	l.readFile()
 	l.fill()
 	cfg.complete(l.env)
@@ -150,6 +152,23 @@ func (l *loader) refuseUnknown(file string) {
 	for _, key := range l.values.AllKeys() {
 		if !slices.Contains(known, key) {
 			l.mistake("%s: %s", file, schema.Unknown("setting", key, known))
+		}
+	}
+}
+
+// ours are the LONGHAUL_* variables that are no settings.
+var ours = []string{"LONGHAUL_CONFIG", "LONGHAUL_API", "LONGHAUL_KEY", "LONGHAUL_CORPUS"}
+
+// refuseMisspelt reports variables that look like settings and are none: a misspelt one would
+// otherwise have no effect, in silence.
+func (l *loader) refuseMisspelt() {
+	known := slices.Clone(ours)
+	for _, k := range l.knobs {
+		known = append(known, k.env())
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.env)) {
+		if strings.HasPrefix(name, "LONGHAUL_") && !slices.Contains(known, name) {
+			l.mistake("%s", schema.Unknown("variable", name, known))
 		}
 	}
 }

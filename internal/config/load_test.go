@@ -52,11 +52,12 @@ func TestLoad_reportsAllMistakesTogether(t *testing.T) {
 	dir := folder(t, "llm:\n  modle: x\n  chunk_tokens: 10\nfetch:\n  allow_private: [10.0.0.0/99]\nlog: {level: loud}\n")
 	_, err := config.Load(config.Source{
 		Dir: dir, Args: []string{"--worker-stop-timeout", "soon"},
-		Env: []string{"LONGHAUL_API_MAX_BODY=big", "LONGHAUL_API_LISTEN=0.0.0.0:80", "LONGHAUL_LLM_BASE_URL=ftp://x"},
+		Env: []string{"LONGHAUL_API_MAX_BODY=big", "LONGHAUL_API_LISTEN=0.0.0.0:80", "LONGHAUL_LLM_BASE_URL=ftp://x", "LONGHAUL_LLM_MODLE=x"},
 	})
-	require.ErrorContains(t, err, "8 mistake(s)")
+	require.ErrorContains(t, err, "9 mistake(s)")
 	for _, want := range []string{
 		`longhaul.yaml: unknown setting "llm.modle"; did you mean "llm.model"?`,
+		`unknown variable "LONGHAUL_LLM_MODLE"; did you mean "LONGHAUL_LLM_MODEL"?`,
 		`--worker-stop-timeout: "soon" is not a time span; write it like 30s or 5m`,
 		`LONGHAUL_API_MAX_BODY: "big" is not a size; write it like 64MiB`,
 		`llm.chunk_tokens: 10 is too little: at least 200`,
