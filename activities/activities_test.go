@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,20 @@ func TestFailures(t *testing.T) {
 		},
 		"patience has an end": {
 			err: fault(llm.Wait, task.RateLimited, 0), before: Beat{Calls: 50, Throttled: 50, Since: long}, code: task.RateLimited, final: true, calls: 51,
+		},
+		"an outage does not use up attempts": {
+			err:    &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Status: http.StatusBadGateway},
+			before: Beat{Calls: 9, Errors: 2, Down: 7, DownSince: time.Now().Add(-time.Minute)},
+			code:   task.ModelUnavailable, after: 50 * time.Second, most: 70 * time.Second, calls: 10,
+		},
+		"an outage has an end": {
+			err:    &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Err: &net.OpError{Op: "dial"}},
+			before: Beat{Calls: 9, Down: 9, DownSince: time.Now().Add(-time.Hour)},
+			code:   task.ModelUnavailable, final: true, calls: 10,
+		},
+		"workers that stopped are not lost": {
+			err: fault(llm.Retry, task.ModelUnavailable, 0), before: Beat{Calls: 20, Stopped: 20},
+			code: task.ModelUnavailable, after: 900 * time.Millisecond, most: 1100 * time.Millisecond, calls: 21,
 		},
 		"a call that takes workers down": {before: Beat{Calls: 10}, code: task.ModelUnavailable, final: true, calls: 10},
 	}

@@ -84,7 +84,7 @@ const lostCalls = 10
 // begin counts a call that is about to be made.
 func (a *Activities) begin(ctx context.Context, heart *heart) error {
 	b := heart.now()
-	if lost := b.Calls - b.Errors - b.Throttled; lost >= lostCalls {
+	if lost := b.Calls - b.Errors - b.Throttled - b.Down - b.Stopped; lost >= lostCalls {
 		return final(task.Errorf(task.ModelUnavailable, "the worker was lost %d times during this call; it is not made again", lost), b.Calls)
 	}
 	heart.note(func(b *Beat) { b.Calls++ })
@@ -92,22 +92,24 @@ func (a *Activities) begin(ctx context.Context, heart *heart) error {
 	return nil
 }
 
-// record keeps a paid answer. The provider has been paid whatever happened to the task since, so
-// it does not stop for a cancel.
+// record keeps a paid answer. The provider has been paid whatever happened to the task since, so it
+// stops neither for a cancel nor for a bucket that is down: only when the worker itself must go.
 func (a *Activities) record(ctx context.Context, key string, response llm.Response) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
 	paid := entry{Response: response, By: payer(ctx), At: time.Now().UTC()}
-	err := a.Ledger.Record(ctx, key, paid)
-	for wait := time.Second; err != nil && ctx.Err() == nil; wait *= 2 {
+	going := activity.GetWorkerStopChannel(ctx)
+	ctx = context.WithoutCancel(ctx)
+	for n := 1; ; n++ {
+		err := a.Ledger.Record(ctx, key, paid)
+		if err == nil {
+			return nil
+		}
 		a.Log.Warn("paid answer not recorded yet", "key", key, "error", err)
 		select {
-		case <-time.After(wait):
-			err = a.Ledger.Record(ctx, key, paid)
-		case <-ctx.Done():
+		case <-time.After(backoff(n)):
+		case <-going:
+			return err
 		}
 	}
-	return err
 }
 
 // text reads an answer back.

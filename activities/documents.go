@@ -81,11 +81,11 @@ func (a *Activities) ReadDocuments(ctx context.Context, req ReadRequest) ([]Docu
 	defer heart.Stop()
 	documents := make([]Document, len(req.Indexes))
 	var done atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
+	g, reading := errgroup.WithContext(ctx)
 	g.SetLimit(4)
 	for i, index := range req.Indexes {
 		g.Go(func() (err error) {
-			documents[i], err = a.readDocument(ctx, DocumentRequest{Task: req.Task, Group: req.Group, Index: index})
+			documents[i], err = a.readDocument(reading, DocumentRequest{Task: req.Task, Group: req.Group, Index: index})
 			heart.note(func(b *Beat) { b.Done, b.Total = int(done.Add(1)), len(documents) })
 			return err
 		})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
+	"net/http"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -13,41 +15,65 @@ import (
 	"longhaul/internal/task"
 )
 
-// throttlePatience is how long a call goes on being asked to wait before its task is told. It is a
-// budget of time, apart from the budget of errors.
-const throttlePatience = 6 * time.Hour
+// How long a call goes on being turned away before its task is told: asked to wait, or by a provider that
+// is down. These are budgets of time, apart from the budget of errors, and nothing is paid meanwhile.
+const (
+	throttlePatience = 6 * time.Hour
+	outagePatience   = 15 * time.Minute
+)
 
 // failed tells Temporal whether calling again can help, and when. A rate limit does not use up the
 // attempts; a cancel and a worker that stops are no failures of the call at all.
 func (a *Activities) failed(ctx context.Context, heart *heart, err error) error {
 	if ctx.Err() != nil {
+		heart.last(ctx, func(b *Beat) { b.Stopped++ })
 		return stopped(ctx)
 	}
 	refusal, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		refusal = &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Message: err.Error(), Err: err}
 	}
-	b := heart.last(ctx, func(b *Beat) { b.count(refusal.Class) })
-	a.Log.Info("model call failed", "error", refusal, "class", refusal.Class, "calls", b.Calls, "errors", b.Errors, "throttled", b.Throttled)
+	down := outage(refusal)
+	b := heart.last(ctx, func(b *Beat) { b.count(refusal.Class, down) })
+	a.Log.Info("model call failed", "error", refusal, "class", refusal.Class, "calls", b.Calls, "errors", b.Errors, "throttled", b.Throttled, "down", b.Down)
 	switch {
-	case refusal.Class == llm.Final, b.Errors >= a.MaxAttempts:
+	case refusal.Class == llm.Final:
 		return final(refusal.Task(), b.Calls)
-	case refusal.Class == llm.Wait && time.Since(b.Since) > throttlePatience:
-		return final(refusal.Task(), b.Calls)
-	case refusal.Class == llm.Wait:
+	case down && time.Since(b.DownSince) < outagePatience:
+		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Down))
+	case refusal.Class == llm.Wait && time.Since(b.Since) < throttlePatience:
 		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Throttled))
-	default:
+	case refusal.Class == llm.Retry && !down && b.Errors < a.MaxAttempts:
 		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Errors))
+	default:
+		return final(refusal.Task(), b.Calls)
 	}
 }
 
-func (b *Beat) count(class llm.Class) {
-	if class != llm.Wait {
-		b.Errors++
-		return
+// outage reports whether a call never reached a model that works: nobody listened, or a gateway said
+// that nobody is behind it.
+func outage(e *llm.Error) bool {
+	if dial, ok := errors.AsType[*net.OpError](e.Err); ok && dial.Op == "dial" {
+		return e.Class == llm.Retry
 	}
-	if b.Throttled++; b.Throttled == 1 {
-		b.Since = time.Now()
+	return e.Class == llm.Retry && (e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable)
+}
+
+func (b *Beat) count(class llm.Class, down bool) {
+	switch {
+	case down:
+		if b.Down++; b.DownSince.IsZero() {
+			b.DownSince = time.Now()
+		}
+	case class == llm.Wait:
+		if b.Throttled++; b.Since.IsZero() {
+			b.Since = time.Now()
+		}
+	default:
+		b.Errors++
+	}
+	if !down {
+		b.DownSince = time.Time{} // the provider answered: the next outage is another one
 	}
 }
 
@@ -100,19 +126,24 @@ func failure(e *task.Error, calls int, options temporal.ApplicationErrorOptions)
 	return temporal.NewApplicationErrorWithOptions(e.Error(), string(e.Code), options)
 }
 
-// documentError tells Temporal about a document that could not be had or read: a task.Error says
-// itself whether trying again may help, anything else is a fault of ours and may.
+// fetchAttempts is how often a document is fetched before it is at fault itself.
+const fetchAttempts = 5
+
+// documentError tells Temporal about a document that could not be had or read. A task.Error says itself
+// whether trying again may help, and that has an end. Anything else is a fault of ours, such as a
+// bucket that is down: it is tried until it is mended.
 func documentError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return stopped(ctx)
 	}
+	attempt := int(activity.GetInfo(ctx).Attempt)
 	e, ok := errors.AsType[*task.Error](err)
 	switch {
 	case !ok:
 		return err
-	case e.Retryable:
-		return again(e, int(activity.GetInfo(ctx).Attempt), 0)
+	case e.Retryable && attempt < fetchAttempts:
+		return again(e, attempt, 0)
 	default:
-		return final(e, int(activity.GetInfo(ctx).Attempt))
+		return final(e, attempt)
 	}
 }

@@ -14,11 +14,14 @@ type Beat struct {
 	Stage     string // what is being done, for a person
 	Done      int    // of Total, in pages or records
 	Total     int
-	Bytes     int // of answer text so far
-	Calls     int // provider calls begun, over all attempts
-	Errors    int // of them, those that failed
-	Throttled int // of them, those that were asked to wait
-	Since     time.Time
+	Bytes     int       // of answer text so far
+	Calls     int       // provider calls begun, over all attempts
+	Errors    int       // of them, those that failed
+	Throttled int       // of them, those that were asked to wait
+	Down      int       // of them, those that found nobody
+	Stopped   int       // of them, those that their worker's stop or a cancel cut off
+	Since     time.Time // of the first that was asked to wait
+	DownSince time.Time // of the first in a row that found nobody
 }
 
 // beatEvery keeps a heartbeat well within the heartbeat timeout of five seconds, and brings a

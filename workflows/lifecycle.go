@@ -110,6 +110,9 @@ func (r *Run) end(ctx workflow.Context, w work, workErr error) (Ending, error) {
 	case why == nil && finished.Outcome == task.None:
 		why = allFailed(finished)
 	}
+	if ctx.Err() != nil && !cancelled { // it came while the books were closed, and has been shown
+		cancelled, why = true, r.why(true, nil)
+	}
 	r.close(finished, why, cancelled)
 	if err := r.publish(clean); err != nil {
 		return Ending{}, err

@@ -18,12 +18,12 @@ const heartbeat = 5 * time.Second
 // limit is what makes a task go on soon after its worker was killed in the middle of one.
 const TaskTimeout = 5 * time.Second
 
-// retry tries again after half a second, doubled each time up to a limit; 0 attempts mean as often as
-// it takes. A panic is a bug of ours, which no second attempt mends.
-func retry(limit time.Duration, attempts int32) *temporal.RetryPolicy {
+// retry tries again after half a second, doubled each time up to a limit, as often as it takes: the
+// activities say themselves when there is no use. A panic is a bug of ours, which no second attempt
+// mends.
+func retry(limit time.Duration) *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
-		InitialInterval: 500 * time.Millisecond, MaximumInterval: limit, MaximumAttempts: attempts,
-		NonRetryableErrorTypes: []string{"PanicError"},
+		InitialInterval: 500 * time.Millisecond, MaximumInterval: limit, NonRetryableErrorTypes: []string{"PanicError"},
 	}
 }
 
@@ -34,16 +34,16 @@ func modelCall(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: activities.QueueLLM, StartToCloseTimeout: 2 * time.Hour, HeartbeatTimeout: heartbeat,
 		WaitForCancellation: true, Summary: summary,
-		RetryPolicy: retry(time.Minute, 0),
+		RetryPolicy: retry(time.Minute),
 	})
 }
 
-// reading is for fetching and reading a document: a few attempts, then the document is at fault.
+// reading is for fetching and reading documents.
 func reading(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: activities.QueueDocuments, StartToCloseTimeout: 15 * time.Minute, HeartbeatTimeout: heartbeat,
 		WaitForCancellation: true, Summary: summary,
-		RetryPolicy: retry(30*time.Second, 5),
+		RetryPolicy: retry(30 * time.Second),
 	})
 }
 
@@ -53,7 +53,7 @@ func keeping(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: activities.QueueDocuments, StartToCloseTimeout: 15 * time.Minute, HeartbeatTimeout: heartbeat,
 		WaitForCancellation: true, Summary: summary,
-		RetryPolicy: retry(30*time.Second, 0),
+		RetryPolicy: retry(30 * time.Second),
 	})
 }
 

@@ -106,6 +106,9 @@ func (r *Run) publishSoon(ctx workflow.Context) {
 // publish writes the state to the memo, as the next revision.
 func (r *Run) publish(ctx workflow.Context) error {
 	r.state.Revision++
+	if r.state.State.Terminal() {
+		r.state.Revision++ // a cancel that was asked for meanwhile was shown with the number before
+	}
 	r.state.UpdatedAt = workflow.Now(ctx)
 	if r.listed != r.state.State {
 		r.listed = r.state.State

@@ -216,7 +216,7 @@ func (d *groupDocument) end(ctx workflow.Context, err error) {
 
 // summarise takes a document that was read to its summary.
 func (d *groupDocument) summarise(ctx workflow.Context, read activities.Document) error {
-	d.label, d.so.Parts = read.Label, len(read.Ends)
+	d.label, d.so.Parts = task.Brief(read.Label), len(read.Ends)
 	if read.Error != nil {
 		return read.Error
 	}

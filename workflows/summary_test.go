@@ -69,6 +69,7 @@ func TestSummary_digestOverAll(t *testing.T) {
 func TestSummary_failures(t *testing.T) {
 	t.Parallel()
 	const refused = `{"error":{"message":"flagged","type":"invalid_request_error","code":"content_filter"}}`
+	down := llmtest.Fail(http.StatusServiceUnavailable, "no upstream")
 	broken := llmtest.Fail(http.StatusInternalServerError, `{"error":{"message":"oops"}}`)
 	tests := map[string]struct {
 		replies []llmtest.Reply // to the document in the middle of three
@@ -80,6 +81,9 @@ func TestSummary_failures(t *testing.T) {
 		"a lasting fault ends after three calls": {[]llmtest.Reply{broken}, 3, task.ItemFailed, task.ModelUnavailable},
 		"a rate limit does not use up attempts": {
 			[]llmtest.Reply{llmtest.RateLimit(2), llmtest.RateLimit(2), llmtest.RateLimit(2), llmtest.RateLimit(2), {}}, 5, task.ItemSucceeded, "",
+		},
+		"nor does a provider that is down": {
+			[]llmtest.Reply{down, down, down, down, down, {}}, 6, task.ItemSucceeded, "",
 		},
 		"refused content is asked about once": {[]llmtest.Reply{llmtest.Fail(http.StatusBadRequest, refused)}, 1, task.ItemFailed, task.ContentFiltered},
 		"an answer that is none is tried again": {

@@ -46,6 +46,7 @@ type limits struct {
 	MaxLabels         int   `json:"max_labels"`
 	MaxLabelKey       int   `json:"max_label_key_length"`
 	MaxLabelValue     int   `json:"max_label_value_length"`
+	MaxLabelBytes     int   `json:"max_labels_bytes" doc:"of all keys and values together"`
 	MaxIdempotencyKey int   `json:"max_idempotency_key_length"`
 	MaxPage           int   `json:"max_page_size"`
 	MaxDelay          int   `json:"max_delay_seconds" doc:"between acceptance and start"`
@@ -56,7 +57,7 @@ type limits struct {
 func (s *server) limits(context.Context, *struct{}) (*limitsAnswer, error) {
 	return &limitsAnswer{Body: limits{
 		MaxBody: s.Limits.MaxBody, MaxUpload: s.Limits.MaxUpload, MaxName: maxName, MaxWait: int(maxWait.Seconds()),
-		MaxLabels: maxLabels, MaxLabelKey: maxLabelKey, MaxLabelValue: maxLabelValue,
+		MaxLabels: maxLabels, MaxLabelKey: maxLabelKey, MaxLabelValue: maxLabelValue, MaxLabelBytes: maxLabelBytes,
 		MaxIdempotencyKey: maxIdempotencyKey, MaxPage: 100, MaxDelay: int(maxDelay.Seconds()),
 		MaxDocuments: task.MaxDocuments, InlineResult: task.InlineResultLimit,
 	}}, nil

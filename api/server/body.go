@@ -51,6 +51,7 @@ type intake struct {
 	deadline func(time.Time) error
 	began    time.Time
 	received int64
+	broken   bool
 }
 
 func newIntake(w http.ResponseWriter, r *http.Request) *intake {
@@ -63,11 +64,18 @@ func (in *intake) Read(p []byte) (int, error) {
 	_ = in.deadline(in.began.Add(bodyGrace + earned)) // not supported in some tests: then there is no limit
 	n, err := in.body.Read(p)
 	in.received += int64(n)
-	return n, clientFault(err)
+	err = clientFault(err)
+	in.broken = in.broken || err != nil && !errors.Is(err, io.EOF)
+	return n, err
 }
 
-// done lifts the deadline. One left in place would end the request while it is being answered.
-func (in *intake) done() { _ = in.deadline(time.Time{}) }
+// done lifts the deadline. One left in place would end the request while it is being answered; but of a
+// body that broke off nothing more is waited for.
+func (in *intake) done() {
+	if !in.broken {
+		_ = in.deadline(time.Time{})
+	}
+}
 
 // clientFault puts an error of reading a body into words.
 func clientFault(err error) error {

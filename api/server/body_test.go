@@ -38,4 +38,10 @@ func TestIntake_asksForAPace(t *testing.T) {
 	require.Equal(t, began.Add(bodyGrace+10*time.Second), deadline, "bytes earn time")
 	in.done()
 	require.True(t, deadline.IsZero(), "a deadline left behind would end the answer")
+
+	in = &intake{body: &slowBody{}, began: began, deadline: func(d time.Time) error { deadline = d; return nil }}
+	_, err = io.ReadAll(in)
+	require.Error(t, err)
+	in.done()
+	require.False(t, deadline.IsZero(), "the rest of a body that broke off is not waited for")
 }

@@ -31,6 +31,7 @@ const (
 	maxLabels     = 16
 	maxLabelKey   = 63
 	maxLabelValue = 256
+	maxLabelBytes = 1800 // of all together: Temporal takes 2,048 in one search attribute
 )
 
 var labelKey = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_.-]{1,%d}$`, maxLabelKey))
@@ -42,9 +43,18 @@ func (labels) JSONSchema() *jsonschema.Schema {
 	most, longest := uint64(maxLabels), uint64(maxLabelValue)
 	return &jsonschema.Schema{
 		Type: "object", Description: "your own words for finding the task again", MaxProperties: &most,
-		PropertyNames:        &jsonschema.Schema{Pattern: labelKey.String()},
-		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest},
+		PropertyNames: &jsonschema.Schema{Pattern: labelKey.String()},
+		// Temporal cannot search for a backslash or a control character.
+		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest, Pattern: `^[^\\\x00-\x1f\x7f]*$`},
 	}
+}
+
+// bytes is what the labels take in the search attribute: key:value and what separates them.
+func (l labels) bytes() (n int) {
+	for key, value := range l {
+		n += len(key) + len(value) + len(`":",`)
+	}
+	return n
 }
 
 // maxDelay bounds how far ahead a task may be put.
@@ -56,6 +66,9 @@ func (b createBody) options(now time.Time) (task.Options, []task.FieldError) {
 	refuse := func(pointer, format string, args ...any) {
 		found = append(found, task.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
+	if n := b.Labels.bytes(); n > maxLabelBytes {
+		refuse("/labels", "keys and values together have %d bytes; at most %d", n, maxLabelBytes)
+	}
 	o := task.Options{Labels: b.Labels, Priority: b.Priority, Model: b.Model}
 	if b.Delay != "" {
 		delay, err := time.ParseDuration(b.Delay)
@@ -66,7 +79,7 @@ func (b createBody) options(now time.Time) (task.Options, []task.FieldError) {
 	}
 	if b.StartAt != "" {
 		at, err := time.Parse(time.RFC3339, b.StartAt)
-		if err != nil || at.Sub(now) > maxDelay {
+		if err != nil || at.Sub(now) > maxDelay || at.UTC().Year() < 1970 {
 			refuse("/start_at", "must be a time as in RFC 3339, at most %s ahead", maxDelay)
 		}
 		o.StartAt = new(at.UTC())
@@ -75,7 +88,7 @@ func (b createBody) options(now time.Time) (task.Options, []task.FieldError) {
 		refuse("/start_at", "cannot be together with delay; give one of them")
 	}
 	if b.Deadline != "" {
-		if at, err := time.Parse(time.RFC3339, b.Deadline); err == nil {
+		if at, err := time.Parse(time.RFC3339, b.Deadline); err == nil && at.UTC().Year() < 10_000 {
 			o.Deadline = new(at.UTC())
 		} else if within, err := time.ParseDuration(b.Deadline); err == nil && within > 0 {
 			o.Within = within

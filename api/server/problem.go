@@ -42,7 +42,7 @@ func (s *server) problem(ctx context.Context, err error) *problem {
 		err = task.Errorf(task.NotFound, "it is not, or no longer, there").Because(err)
 	}
 	shown := *task.AsError(err)
-	if ctx.Err() != nil { // nobody reads the answer, and nothing went wrong
+	if ctx.Err() != nil && shown.Code != task.TooSlow { // nobody reads the answer, and nothing went wrong
 		shown.Status = clientLeft
 		return &problem{shown: &shown}
 	}
@@ -51,6 +51,8 @@ func (s *server) problem(ctx context.Context, err error) *problem {
 	case task.Internal:
 		s.Log.ErrorContext(ctx, "internal error", "error", err, "cause", errors.Unwrap(err), "tenant", who.tenant, "request_id", who.request)
 		shown.Detail = fmt.Sprintf("an unexpected error; it was logged under the request id %s", who.request)
+	case task.TooSlow:
+		headers.Set("Connection", "close") // the rest of the body is not waited for
 	case task.Unauthorized:
 		headers.Set("WWW-Authenticate", `Bearer realm="longhaul"`)
 	case task.Unavailable:

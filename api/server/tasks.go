@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"net/http"
 	"strconv"
 	"strings"
@@ -39,7 +42,16 @@ func answer(status int, t task.Task) *taskAnswer {
 	return a
 }
 
-func etag(t task.Task) string { return `"` + strconv.FormatInt(t.Revision, 10) + `"` }
+// etag is the revision, and a mark of what no revision counts: what a task waits for or tries again.
+func etag(t task.Task) string {
+	tag := strconv.FormatInt(t.Revision, 10)
+	if t.Waiting != nil || t.Retrying != nil {
+		hash := fnv.New32a()
+		_ = json.NewEncoder(hash).Encode([]any{t.Waiting, t.Retrying})
+		tag += fmt.Sprintf("-%08x", hash.Sum32())
+	}
+	return `"` + tag + `"`
+}
 
 type getRequest struct {
 	ID          string `path:"id" doc:"the task's id"`

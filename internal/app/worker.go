@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -72,10 +73,13 @@ func (a *App) options(slots int) worker.Options {
 	}
 }
 
+// stopAll stops all pools at once, so that stop_timeout counts once.
 func stopAll(pools []worker.Worker) {
+	var all sync.WaitGroup
 	for _, pool := range pools {
-		pool.Stop()
+		all.Go(pool.Stop)
 	}
+	all.Wait()
 }
 
 // activities makes what the workers work with. Call end when they have stopped.

@@ -70,7 +70,7 @@ func (e *Engine) Create(ctx context.Context, d task.Draft) (t task.Task, replaye
 		return task.Task{}, false, err
 	}
 	if err := e.Bucket.PutJSON(ctx, facts.InputKey, in); err != nil {
-		return task.Task{}, false, err
+		return task.Task{}, false, task.Errorf(task.Unavailable, "the bucket cannot be written; nothing was started, try again in a moment").Because(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()

@@ -132,6 +132,10 @@ func TestStates(t *testing.T) {
 			memo: workflows.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 6,
 		},
+		"cancel before its time": {
+			memo: workflows.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, cancelRequested: true},
+			want: task.Cancelling, revision: 3,
+		},
 		"cancel heard": {
 			memo: workflows.Snapshot{Revision: 6, State: task.Cancelling}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 6,
@@ -178,6 +182,17 @@ func TestQueries(t *testing.T) {
 	require.Equal(t, base+` AND LonghaulLabels = 'a:x\' OR LonghaulTenant = \'other'`, evil)
 	for _, s := range task.States() {
 		require.NotEmpty(t, stateQuery(s, now))
+	}
+}
+
+func TestCursor(t *testing.T) {
+	t.Parallel()
+	token, ok := readCursor(writeCursor([]byte("page 2")))
+	require.True(t, ok)
+	require.Equal(t, "page 2", string(token))
+	for _, bad := range []string{"AAAA", "xyz!", writeCursor([]byte("page 2"))[1:], "AAAAAAAAAAAAAAAA"} {
+		_, ok := readCursor(bad)
+		require.False(t, ok, bad)
 	}
 }
 

@@ -3,7 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,20 +31,19 @@ const (
 // for some ten milliseconds, until Temporal's visibility has it.
 func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.Page[task.Task], error) {
 	page := task.Page[task.Task]{Object: "list", Data: []task.Task{}}
-	token, err := base64.RawURLEncoding.DecodeString(f.Cursor)
-	if err != nil {
+	token, ok := readCursor(f.Cursor)
+	if !ok {
 		return page, badCursor()
 	}
 	if err := e.prepared(); err != nil {
 		return page, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
 	answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: e.Namespace, PageSize: int32(pageSize(f.Limit)), NextPageToken: token, Query: query(tenant, f),
 	})
 	if err != nil {
-		if f.Cursor != "" && strings.Contains(err.Error(), "token") {
-			return page, badCursor()
-		}
 		return page, words(err, "")
 	}
 	tasks := make([]task.Task, len(answer.GetExecutions()))
@@ -63,7 +65,7 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 		}
 	}
 	if next := answer.GetNextPageToken(); len(next) > 0 {
-		page.NextCursor = new(base64.RawURLEncoding.EncodeToString(next))
+		page.NextCursor = new(writeCursor(next))
 	}
 	return page, nil
 }
@@ -134,6 +136,24 @@ func stateQuery(s task.State, now time.Time) string {
 // quote makes a string of Temporal's query language.
 func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}
+
+// A cursor is Temporal's page token with a checksum, so that one that was cut or made up is told apart
+// from a Temporal that fails.
+func writeCursor(token []byte) string {
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(slices.Clone(token), crc32.ChecksumIEEE(token)))
+}
+
+func readCursor(cursor string) (token []byte, ok bool) {
+	if cursor == "" {
+		return nil, true
+	}
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(data) < 5 {
+		return nil, false
+	}
+	token, sum := data[:len(data)-4], data[len(data)-4:]
+	return token, binary.BigEndian.Uint32(sum) == crc32.ChecksumIEEE(token)
 }
 
 func pageSize(limit int) int {

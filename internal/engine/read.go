@@ -145,6 +145,9 @@ func settleState(t *task.Task, s workflows.Snapshot, st status) {
 	switch {
 	case st.open() && st.cancelRequested && s.State != task.Cancelling:
 		t.Status, t.Revision = task.Cancelling, t.Revision+1
+		if s.State == task.Scheduled { // the arrival of its time has a number of its own
+			t.Revision++
+		}
 	case st.open() && s.State.Terminal():
 		// The last words are written an instant before the workflow closes: until then it runs.
 		t.Status, t.Outcome, t.Error, t.Revision = task.Processing, "", nil, t.Revision-1

@@ -34,7 +34,7 @@ func clip(name string) string {
 func nearest(name string, known []string) string {
 	best, least := "", len(name)/3+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), k); d <= least && (best == "" || d < least) {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d <= least && (best == "" || d < least) {
 			best, least = k, d
 		}
 	}

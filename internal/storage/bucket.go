@@ -155,7 +155,8 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", prefix, err)
 		}
-		if !object.IsDir {
+		// Files that end so are writes of a folder bucket in progress, or broken off.
+		if !object.IsDir && !strings.HasSuffix(object.Key, ".tmp") {
 			entries = append(entries, Entry{Name: strings.TrimPrefix(object.Key, prefix), Bytes: object.Size, ModTime: object.ModTime})
 		}
 	}

@@ -48,7 +48,7 @@ func (in *SummaryInput) FileIDs() map[string]string {
 
 // Headline is the input in a line, for a person who reads a list of tasks.
 func (in *SummaryInput) Headline() string {
-	first := in.Documents[0].Label(0)
+	first := Brief(in.Documents[0].Label(0))
 	if n := len(in.Documents); n > 1 {
 		return fmt.Sprintf("Summarise %d documents: %s and %d more", n, first, n-1)
 	}
@@ -65,6 +65,16 @@ func (d Document) Label(index int) string {
 	default:
 		return fmt.Sprintf("document %d", index+1)
 	}
+}
+
+// Brief cuts a name to what a summary in Temporal's pages can hold: 400 bytes there, with what else
+// stands in the line.
+func Brief(name string) string {
+	const most = 60 // characters, of up to four bytes
+	if runes := []rune(name); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return name
 }
 
 // withoutSecrets keeps of an address what may be shown: no user, query or fragment.
