@@ -24,7 +24,7 @@ type Beat struct {
 	DownSince time.Time // of the first in a row that found nobody
 }
 
-// beatEvery keeps a heartbeat well within the heartbeat timeout of five seconds, and brings a
+// beatEvery keeps a heartbeat well within the heartbeat timeout of four seconds, and brings a
 // cancel to the activity within about a second.
 const beatEvery = time.Second
 

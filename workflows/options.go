@@ -12,7 +12,7 @@ import (
 
 // heartbeat is how long an activity may be silent before it is taken for dead. Every activity beats
 // once a second beside its work, so this is what a lost worker costs, and how fast a cancel arrives.
-const heartbeat = 5 * time.Second
+const heartbeat = 4 * time.Second
 
 // TaskTimeout is how long a worker may take over one decision. Decisions take milliseconds; a short
 // limit is what makes a task go on soon after its worker was killed in the middle of one.
