@@ -1,0 +1,230 @@
+package lane_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/lane"
+)
+
+// patient is longer than anything here lasts.
+const patient = time.Hour
+
+// flow makes n calls of so many tokens as fast as the lane lets them, each lasting a while, and gives
+// when each began.
+func flow(t *testing.T, l *lane.Lane, n, tokens int, lasting time.Duration) []time.Duration {
+	start, began := time.Now(), make([]time.Duration, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			pass, err := l.Enter(t.Context(), "acme", tokens, patient)
+			require.NoError(t, err)
+			began[i] = time.Since(start)
+			time.Sleep(lasting)
+			pass.Done(lane.Outcome{Tokens: tokens})
+		})
+	}
+	all.Wait()
+	return began
+}
+
+// busiest is the most that began within any minute.
+func busiest(began []time.Duration) (most int) {
+	for _, from := range began {
+		n := 0
+		for _, at := range began {
+			if at >= from && at < from+time.Minute {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+func last(began []time.Duration) (end time.Duration) {
+	for _, at := range began {
+		end = max(end, at)
+	}
+	return end
+}
+
+func TestLane_requestsAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := flow(t, lane.New(lane.Limits{Requests: 600}), 1200, 0, time.Second)
+		require.LessOrEqual(t, busiest(began), 601, "no minute may see more than the limit")
+		require.Less(t, last(began), 122*time.Second, "nor is the limit wasted")
+	})
+}
+
+func TestLane_tokensAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := flow(t, lane.New(lane.Limits{Tokens: 60_000}), 120, 1000, time.Second)
+		require.LessOrEqual(t, busiest(began), 61)
+		require.Less(t, last(began), 123*time.Second)
+	})
+}
+
+// A call that used other than was expected is made up for.
+func TestLane_tokensAreCorrected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Tokens: 60_000})
+		for range 60 {
+			pass, err := l.Enter(t.Context(), "acme", 100, patient)
+			require.NoError(t, err)
+			pass.Done(lane.Outcome{Tokens: 2000})
+		}
+		start := time.Now()
+		_, err := l.Enter(t.Context(), "acme", 100, patient)
+		require.NoError(t, err)
+		require.Greater(t, time.Since(start), time.Second, "what was used beyond the estimate is owed")
+	})
+}
+
+func TestLane_concurrency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := flow(t, lane.New(lane.Limits{Concurrency: 10}), 100, 0, time.Second)
+		require.Equal(t, 9*time.Second, last(began))
+	})
+}
+
+func TestLane_sharesWithOtherProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Requests: 600})
+		l.Share(3)
+		began := flow(t, l, 400, 0, 0)
+		require.LessOrEqual(t, busiest(began), 201)
+		require.Less(t, last(began), 123*time.Second)
+	})
+}
+
+// One call is turned away: the lane closes for all until the hint, then one call tries, then two.
+func TestLane_closesForAllAndReopensGently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Concurrency: 8})
+		pass, err := l.Enter(t.Context(), "acme", 0, patient)
+		require.NoError(t, err)
+		pass.Done(lane.Outcome{Throttled: true, RetryAfter: 20 * time.Second})
+
+		start := time.Now()
+		began := flow(t, l, 15, 0, time.Second)
+		counts := map[time.Duration]int{}
+		for _, at := range began {
+			counts[at.Round(time.Second)]++
+		}
+		require.Equal(t, map[time.Duration]int{20 * time.Second: 1, 21 * time.Second: 2, 22 * time.Second: 4, 23 * time.Second: 8}, counts)
+		require.Equal(t, 24*time.Second, time.Since(start))
+	})
+}
+
+// A wait that is too long to hold a worker is told at once, and never slept through.
+func TestLane_longWaitsLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Concurrency: 1, Requests: 600})
+		pass, err := l.Enter(t.Context(), "acme", 0, patient)
+		require.NoError(t, err)
+		pass.Done(lane.Outcome{Throttled: true, RetryAfter: 90 * time.Second})
+		start := time.Now()
+		_, err = l.Enter(t.Context(), "acme", 0, 30*time.Second)
+		closed, ok := errors.AsType[*lane.Closed](err)
+		require.True(t, ok)
+		require.Zero(t, time.Since(start))
+		require.Equal(t, 90*time.Second, closed.Until.Sub(start))
+		require.NoError(t, closed.Why)
+
+		time.Sleep(90 * time.Second)
+		busy, err := l.Enter(t.Context(), "acme", 0, patient)
+		require.NoError(t, err)
+		_, err = l.Enter(t.Context(), "acme", 0, 30*time.Second)
+		require.Error(t, err, "behind a call that does not end")
+		require.Equal(t, 120*time.Second, time.Since(start))
+		busy.Done(lane.Outcome{})
+	})
+}
+
+// An account that is used up stops everybody at once, those in the queue too, and is tried again later.
+func TestLane_stops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, used := lane.New(lane.Limits{Concurrency: 1}), errors.New("no money left")
+		pass, err := l.Enter(t.Context(), "acme", 0, patient)
+		require.NoError(t, err)
+		waiting := make(chan error)
+		go func() {
+			_, err := l.Enter(t.Context(), "acme", 0, patient)
+			waiting <- err
+		}()
+		synctest.Wait()
+		pass.Done(lane.Outcome{Stop: used})
+		require.ErrorIs(t, <-waiting, used)
+		_, err = l.Enter(t.Context(), "other", 0, patient)
+		require.ErrorIs(t, err, used)
+		time.Sleep(6 * time.Minute)
+		_, err = l.Enter(t.Context(), "acme", 0, patient)
+		require.NoError(t, err, "somebody may have paid")
+	})
+}
+
+func TestLane_fairAmongTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Concurrency: 1})
+		var mu sync.Mutex
+		var order []string
+		var all sync.WaitGroup
+		enter := func(tenant string) {
+			all.Go(func() {
+				pass, err := l.Enter(t.Context(), tenant, 0, patient)
+				require.NoError(t, err)
+				mu.Lock()
+				order = append(order, tenant)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				pass.Done(lane.Outcome{})
+			})
+			synctest.Wait()
+		}
+		for range 20 {
+			enter("large")
+		}
+		enter("small")
+		all.Wait()
+		require.Contains(t, order[:3], "small", "%v", order)
+	})
+}
+
+// One that leaves, at whatever moment, leaves no gap and takes no place with it.
+func TestLane_leaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Concurrency: 2, Requests: 6000})
+		for i := range 200 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
+			go func() {
+				defer cancel()
+				if pass, err := l.Enter(ctx, fmt.Sprint(i%3), 0, patient); err == nil {
+					time.Sleep(20 * time.Millisecond)
+					pass.Done(lane.Outcome{})
+				} else {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		began := flow(t, l, 4, 0, time.Second)
+		require.Less(t, last(began), 1100*time.Millisecond, "both places are free again")
+	})
+}
+
+func TestLane_learns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Requests: 6000})
+		l.Learn(lane.Limits{Requests: 60_000})
+		l.Learn(lane.Limits{Requests: 60})
+		require.LessOrEqual(t, busiest(flow(t, l, 70, 0, 0)), 61)
+	})
+}
