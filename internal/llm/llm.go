@@ -75,6 +75,7 @@ type Error struct {
 	ProviderCode string    // the provider's own error code or type
 	RequestID    string
 	RetryAfter   time.Duration // 0 when no hint was given
+	Tries        int           // how often this failure may be met before it is final; 0 leaves it to the caller
 	Partial      Usage         // what the provider said it used for the failed call, if it did
 	Err          error         // what was behind it, for the log
 }

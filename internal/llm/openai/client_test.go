@@ -193,7 +193,7 @@ func TestNew(t *testing.T) {
 		config openai.Config
 		want   string
 	}{
-		"profile":  {openai.Config{BaseURL: "http://x/v1", Profile: "acme"}, "[generic openai]"},
+		"profile":  {openai.Config{BaseURL: "http://x/v1", Profile: "acme"}, "deepseek generic glm"},
 		"no URL":   {openai.Config{}, "whole http or https address"},
 		"half URL": {openai.Config{BaseURL: "api.openai.com/v1"}, "whole http or https address"},
 		"user":     {openai.Config{BaseURL: "http://u:secret@x/v1"}, "without a user"},

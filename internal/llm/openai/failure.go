@@ -221,7 +221,10 @@ func (x *exchange) said(f failure) *llm.Error {
 	e.ProviderCode = x.client.scrub.line(f.name(), maxCode)
 	e.RequestID = or(e.RequestID, x.client.scrub.line(f.requestID, maxCode))
 	if verdict.class != llm.Final {
-		e.RetryAfter = hint(x.header, f.message)
+		e.RetryAfter, e.Tries = hint(x.header, f.message, x.client.profile.Zone), verdict.tries
+	}
+	if verdict.class == llm.Wait {
+		e.RetryAfter = or(e.RetryAfter, or(verdict.wait, x.client.profile.Wait))
 	}
 	return e
 }

@@ -15,6 +15,7 @@ const maxHint = 7 * 24 * time.Hour
 var (
 	inWords  = regexp.MustCompile(`(?i)\b(?:try|retry)(?:\s+again)?\s+(?:in|after)\s+((?:[0-9]+(?:\.[0-9]+)?\s*[a-z]*\s*)+)`)
 	inHan    = regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?)\s*(秒|分钟|小时)\s*(?:之?后|内)`)
+	inDate   = regexp.MustCompile(`(?i)(?:reset|again|retry|after|将在|将于|至|到).{0,20}?(20[0-9]{2}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})`)
 	quantity = regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)`)
 )
 
@@ -27,10 +28,10 @@ var units = map[string]time.Duration{
 	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 }
 
-// hint finds how long the provider asks to wait: by its headers, or else by its message. 0 means
-// that it does not say.
-func hint(header http.Header, message string) time.Duration {
-	for _, wait := range []time.Duration{millis(header), retryAfter(header), spoken(message), reset(header)} {
+// hint finds how long the provider asks to wait: by its headers, or else by its message, whose times
+// are those of a zone (nil is UTC). 0 means that it does not say.
+func hint(header http.Header, message string, zone *time.Location) time.Duration {
+	for _, wait := range []time.Duration{millis(header), retryAfter(header), spoken(message), dated(header, message, zone), reset(header)} {
 		if wait > 0 {
 			return min(wait, maxHint)
 		}
@@ -53,11 +54,29 @@ func retryAfter(header http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
+	return until.Sub(clock(header))
+}
+
+// clock is what time it is for the provider.
+func clock(header http.Header) time.Time {
 	now, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
-		now = time.Now()
+		return time.Now()
 	}
-	return until.Sub(now)
+	return now
+}
+
+// dated reads a moment in a sentence, such as "your limit will reset at 2026-11-30 08:00:00".
+func dated(header http.Header, message string, zone *time.Location) time.Duration {
+	found := inDate.FindStringSubmatch(message)
+	if found == nil {
+		return 0
+	}
+	until, err := time.ParseInLocation(time.DateTime, found[1]+" "+found[2], or(zone, time.UTC))
+	if err != nil {
+		return 0
+	}
+	return until.Sub(clock(header))
 }
 
 // spoken reads a wait in a sentence, such as "try again in 1m12.5s".
@@ -77,10 +96,24 @@ func reset(header http.Header) time.Duration {
 	var wait time.Duration
 	for _, of := range []string{"-Requests", "-Tokens", ""} {
 		if header.Get("X-Ratelimit-Remaining"+of) == "0" {
-			wait = max(wait, duration(header.Get("X-Ratelimit-Reset"+of)))
+			until := header.Get("X-Ratelimit-Reset" + of)
+			wait = max(wait, duration(until), moment(header, until))
 		}
 	}
 	return wait
+}
+
+// moment reads a point in time, in seconds or milliseconds since 1970.
+func moment(header http.Header, value string) time.Duration {
+	const year2001, year2286 = 1_000_000_000, 10_000_000_000
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case err != nil || n < year2001:
+		return 0
+	case n < year2286:
+		n *= 1000
+	}
+	return time.UnixMilli(n).Sub(clock(header))
 }
 
 // duration adds up quantities such as 1m12.5s until one has a unit that is none. A number over a

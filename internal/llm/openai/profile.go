@@ -3,26 +3,66 @@ package openai
 import (
 	"encoding/json"
 	"maps"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"longhaul/internal/llm"
 )
 
-// Profile is what is peculiar to one provider, as data. What it leaves out is as in generic.
+// Profile is what is peculiar to one provider, as data. What it leaves out is as in generic. Every
+// call is a stream, whatever the provider, so none has to say that it needs one; and every finish
+// reason that is known (see endings) means the same wherever it comes from.
 type Profile struct {
 	Name string
 	// LimitField is the request field for the longest answer, in tokens; "" picks it by the model's
 	// name: max_completion_tokens for those that think before they answer, max_tokens for others.
 	LimitField string
-	// Words overrides what an error code or type of this provider means; keys are lower case.
-	Words map[string]verdict
+	// Format is the strictest way to ask for an answer of a schema that the provider has.
+	Format Format
+	// Wait is before another try when the provider asks for one and does not say when. 0 leaves it to
+	// the caller's backoff.
+	Wait time.Duration
+	// Zone is that of the times in its messages; nil is UTC.
+	Zone *time.Location
+	// Estimates tells that the usage is counted by a relay, not by the model's provider.
+	Estimates bool
+	// Embeds is what one call for embeddings may hold, and whether vectors come in base64 when asked.
+	Embeds llm.EmbedLimits
+	Base64 bool
+	// Rules are what its errors mean; the first that fits counts.
+	Rules []rule
 }
 
-// profiles is every provider that is known by name.
-var profiles = map[string]Profile{
-	"generic": {Name: "generic"},
-	"openai":  {Name: "openai", LimitField: "max_completion_tokens"},
+// Format is a way to ask for an answer that is JSON of a schema.
+type Format string
+
+// The formats. Without any, the schema stands in the prompt alone.
+const (
+	JSONSchema Format = "json_schema" // the provider holds the model to the schema
+	JSONObject Format = "json_object" // the provider holds it to JSON, and the schema stands in the prompt
+	Prompt     Format = "prompt"
+)
+
+// rule says what an error of one provider means. What it leaves out fits every error.
+type rule struct {
+	status int    // of HTTP, or the one in the body of an answer whose own was good
+	word   string // the error's code or type, in lower case; a * stands for anything
+	says   string // somewhere in the message, in lower case
+	means  verdict
+}
+
+func (r rule) fits(status int, f failure) bool {
+	return (r.status == 0 || r.status == status) &&
+		(r.word == "" || like(f.code, r.word) || like(f.kind, r.word)) &&
+		strings.Contains(strings.ToLower(f.message), r.says)
+}
+
+// like compares a word with a pattern, which is in lower case.
+func like(word, pattern string) bool {
+	matched, err := path.Match(pattern, strings.ToLower(word))
+	return err == nil && matched
 }
 
 // Profiles lists the names that Config.Profile may have.

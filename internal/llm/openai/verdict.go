@@ -3,6 +3,7 @@ package openai
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"longhaul/internal/llm"
 	"longhaul/internal/task"
@@ -12,26 +13,35 @@ import (
 type verdict struct {
 	class llm.Class
 	code  task.Code
+	wait  time.Duration // before another try when the provider gives no hint; 0 leaves it to the profile
+	tries int           // as in llm.Error
+}
+
+// after is the same verdict with a wait of its own.
+func (v verdict) after(wait time.Duration) verdict {
+	v.wait = wait
+	return v
 }
 
 // The verdicts there are.
 var (
-	badKey      = verdict{llm.Final, task.ModelAuth}
-	noMoney     = verdict{llm.Final, task.ModelQuota}
-	noModel     = verdict{llm.Final, task.ModelUnknown}
-	badRequest  = verdict{llm.Final, task.ModelRefused}
-	badContent  = verdict{llm.Final, task.ContentFiltered}
-	tooLong     = verdict{llm.Final, task.ContextExceeded}
-	slowDown    = verdict{llm.Wait, task.RateLimited}
-	unavailable = verdict{llm.Retry, task.ModelUnavailable}
-	nonsense    = verdict{llm.Retry, task.BadResponse}
-	maybeNone   = verdict{llm.Retry, task.ModelUnknown} // a relay that finds no way to a model at the moment
+	badKey      = verdict{class: llm.Final, code: task.ModelAuth}
+	noMoney     = verdict{class: llm.Final, code: task.ModelQuota}
+	noModel     = verdict{class: llm.Final, code: task.ModelUnknown}
+	badRequest  = verdict{class: llm.Final, code: task.ModelRefused}
+	badContent  = verdict{class: llm.Final, code: task.ContentFiltered}
+	tooLong     = verdict{class: llm.Final, code: task.ContextExceeded}
+	slowDown    = verdict{class: llm.Wait, code: task.RateLimited}
+	unavailable = verdict{class: llm.Retry, code: task.ModelUnavailable}
+	nonsense    = verdict{class: llm.Retry, code: task.BadResponse}
+	maybeNone   = verdict{class: llm.Retry, code: task.ModelUnknown, tries: 2} // a relay that finds no way to a model at the moment
 )
 
 // exact are error codes and types whose meaning does not depend on the status they come with.
 var exact = map[string]verdict{
 	"insufficient_quota":                noMoney,
 	"insufficient_user_quota":           noMoney,
+	"pre_consume_token_quota_failed":    noMoney,
 	"credit_balance_exhausted":          noMoney,
 	"organization_spend_limit_exceeded": noMoney,
 	"project_spend_limit_exceeded":      noMoney,
@@ -93,20 +103,24 @@ var longPrompt = []string{
 	"context length", "context_length", "context window", "context size", "maximum context", "prompt is too long", "input is too long",
 }
 
-// judge weighs a failure: the profile's words first, then codes that are always true, then what the
+// broke are words of servers that have no code of their own for an account without money.
+var broke = []string{"balance", "quota", "credit", "overdue", "余额", "欠费", "额度"}
+
+// judge weighs a failure: the profile's rules first, then codes that are always true, then what the
 // message gives away, then the status.
 func (p Profile) judge(status int, f failure) verdict {
-	for _, word := range []string{f.code, f.kind} {
-		word = strings.ToLower(word)
-		if v, ok := p.Words[word]; ok {
-			return v
-		}
-		if v, ok := exact[word]; ok {
-			return v
-		}
-	}
 	if status < 300 { // an error behind a good status
 		status = or(f.status, or(statuses[strings.ToLower(f.code)], statuses[strings.ToLower(f.kind)]))
+	}
+	for _, r := range p.Rules {
+		if r.fits(status, f) {
+			return r.means
+		}
+	}
+	for _, word := range []string{f.code, f.kind} {
+		if v, ok := exact[strings.ToLower(word)]; ok {
+			return v
+		}
 	}
 	missing := strings.EqualFold(f.code, "model_not_found") || status == http.StatusNotFound && strings.Contains(strings.ToLower(f.message), "model")
 	switch {
@@ -114,6 +128,8 @@ func (p Profile) judge(status int, f failure) verdict {
 		return maybeNone
 	case missing:
 		return noModel
+	case status == http.StatusForbidden && mentions(f.message, broke):
+		return noMoney
 	case status != http.StatusTooManyRequests && status < 502 && mentions(f.message, longPrompt):
 		return tooLong
 	}
