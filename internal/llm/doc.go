@@ -2,6 +2,6 @@
 // failed call means for the next attempt.
 //
 // openai holds the adapter that speaks the OpenAI wire; simulated is a provider of our own that
-// answers it without a model; llmtest is a scripted provider for tests. Nothing here retries and
-// nothing here remembers: retries belong to Temporal, memory to the ledger.
+// answers it without a model; llmtest is a scripted provider for tests. Nothing here sends a
+// request twice and nothing here keeps an answer: retries belong to Temporal, answers to the ledger.
 package llm

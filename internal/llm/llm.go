@@ -15,6 +15,10 @@ type Request struct {
 	Messages    []Message `json:"messages"`
 	MaxTokens   int       `json:"max_tokens,omitempty"`  // 0 lets the provider decide
 	Temperature *float64  `json:"temperature,omitempty"` // nil lets the provider decide; 0 is sent as 0
+
+	// IdempotencyKey is sent along, for the providers that do not answer, and charge, the same request
+	// twice; "" sends none. It must be another one for another request.
+	IdempotencyKey string `json:"-"`
 }
 
 // Message is one turn of a conversation.
@@ -37,6 +41,7 @@ type Response struct {
 // are then unknown, not zero.
 type Usage struct {
 	Known        bool  `json:"known"`
+	Estimated    bool  `json:"estimated,omitempty"` // a relay counted, not the model's provider
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
 	CachedTokens int64 `json:"cached_tokens,omitempty"` // part of InputTokens

@@ -1,5 +1,5 @@
-// Package llmtest is a model provider for tests: it speaks the OpenAI chat wire over real sockets,
-// misbehaves exactly as it is told to, and keeps a journal of every call.
+// Package llmtest is a model provider for tests: it speaks the OpenAI wire of chat and embeddings over
+// real sockets, misbehaves exactly as it is told to, and keeps a journal of every call.
 //
 // What to answer is chosen by a marker in the prompt (On) or by a function (Handle); anything else
 // gets a good answer whose text holds a hash of its prompt, so that results can be matched to what

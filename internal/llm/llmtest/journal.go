@@ -13,18 +13,23 @@ import (
 // maxKept is how much of a prompt the journal keeps, in bytes. Markers and hashes see all of it.
 const maxKept = 16 << 10
 
-// Call is one request for an answer.
+// Call is one request for an answer, or for embeddings.
 type Call struct {
 	Number  int    // from 1, over all calls
 	Attempt int    // from 1, over the calls with this prompt
 	Marker  string // the one that matched; "" if none did
 	Nth     int    // from 1, over the calls with this marker; 0 without one
 	Model   string
-	Prompt  string // the contents of all messages, a blank line between them; whole in Handle, cut in the journal
+	Prompt  string // the contents of all messages, or all inputs, a blank line between them; whole in Handle, cut in the journal
 	Hash    string // of the whole prompt
 	Stream  bool
 	Body    []byte // the request as it came; nil in the journal
 	Header  http.Header
+
+	Inputs     []string // of a call for embeddings; nil for any other
+	Dimensions int      // that it asked for
+	Base64     bool     // that it asked for
+
 	// IdempotencyKey is the header of that name; "" if there was none.
 	IdempotencyKey string
 

@@ -56,7 +56,8 @@ func Start(address string) (*Provider, error) {
 	}
 	p := &Provider{listener: listener, attempts: map[string]int{}, changed: make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", p.chat)
+	mux.HandleFunc("POST /v1/chat/completions", p.answer)
+	mux.HandleFunc("POST /v1/embeddings", p.answer)
 	mux.HandleFunc("GET /v1/models", p.models)
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnState: p.connection}
 	go func() { _ = p.server.Serve(listener) }() // ends with Close
@@ -135,8 +136,11 @@ func or(r Reply, call Call) Reply {
 }
 
 // Default is the good answer that a call gets when nothing else was chosen: its text has the hash of
-// the prompt in it, and its usage is a token for every four bytes.
+// the prompt in it, or its vectors are those of Vector, and its usage is a token for every four bytes.
 func Default(call Call) Reply {
+	if call.Inputs != nil {
+		return embed(call)
+	}
 	text := fmt.Sprintf("The answer to prompt %s of %d bytes.", call.Hash, len(call.Prompt))
 	usage := Usage{Input: len(call.Prompt)/4 + 1, Output: len(text)/4 + 1}
 	if !call.Stream {
@@ -150,7 +154,7 @@ func (p *Provider) models(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"llmtest-1","object":"model","created":1790000000,"owned_by":"longhaul"}]}`)
 }
 
-func (p *Provider) chat(w http.ResponseWriter, r *http.Request) {
+func (p *Provider) answer(w http.ResponseWriter, r *http.Request) {
 	call, err := parse(r)
 	if err != nil {
 		http.Error(w, `{"error":{"message":"the request cannot be read","type":"invalid_request_error"}}`, http.StatusBadRequest)
@@ -172,17 +176,22 @@ func parse(r *http.Request) (Call, error) {
 		Model    string
 		Stream   bool
 		Messages []struct{ Content string }
+
+		Input      inputs
+		Dimensions int
+		Encoding   string `json:"encoding_format"`
 	}
 	if err := json.Unmarshal(body, &asked); err != nil {
 		return Call{}, err
 	}
-	contents := make([]string, len(asked.Messages))
-	for i, m := range asked.Messages {
-		contents[i] = m.Content
+	contents := []string(asked.Input)
+	for _, m := range asked.Messages {
+		contents = append(contents, m.Content)
 	}
 	prompt := strings.Join(contents, "\n\n")
 	return Call{
 		Model: asked.Model, Prompt: prompt, Hash: Hash(prompt), Stream: asked.Stream, Body: body,
+		Inputs: asked.Input, Dimensions: asked.Dimensions, Base64: asked.Encoding == "base64",
 		Header: r.Header, IdempotencyKey: r.Header.Get("Idempotency-Key"),
 	}, nil
 }

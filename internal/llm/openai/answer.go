@@ -21,11 +21,13 @@ type answer struct {
 	finish  string
 	model   string
 	usage   llm.Usage
+
+	estimates bool // the usage is a relay's guess
 }
 
 // collect reads a stream to its end and says what it amounts to.
 func (x *exchange) collect(stream *goopenai.ChatCompletionStream, onProgress func(llm.Progress)) (llm.Response, error) {
-	var a answer
+	a := answer{estimates: x.client.profile.Estimates}
 	for {
 		line, err := stream.RecvRaw()
 		switch {
@@ -79,6 +81,7 @@ func (a *answer) add(line []byte) (bool, error) {
 	}
 	if usage := c.Usage.usage(); usage.Known {
 		a.usage = usage
+		a.usage.Estimated = a.estimates
 	}
 	first := &c.Choices[0]
 	a.chose = a.chose || first.there()

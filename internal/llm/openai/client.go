@@ -40,13 +40,15 @@ func (c Config) GoString() string { return c.String() }
 // LogValue is String for slog.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// Client is one provider. It is safe for concurrent use, and holds nothing but idle connections.
+// Client is one provider. It is safe for concurrent use, and holds nothing but idle connections and what
+// refusals have taught it.
 type Client struct {
 	config  Config
 	profile Profile
 	wire    goopenai.ClientConfig
 	http    *http.Client
 	scrub   scrub
+	learned learned
 }
 
 // New makes a client. It sends nothing yet; see Models for a check that does.
@@ -89,6 +91,7 @@ func (c *Client) GoString() string { return c.config.String() }
 func (c *Client) Complete(ctx context.Context, req llm.Request, onProgress func(llm.Progress)) (llm.Response, error) {
 	x := c.open(ctx, c.profile.extras(req))
 	defer x.close()
+	x.key = req.IdempotencyKey
 	stream, err := x.api().CreateChatCompletionStream(x.ctx, chat(req))
 	if err != nil {
 		return llm.Response{}, x.fault(err)

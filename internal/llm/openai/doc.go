@@ -6,6 +6,7 @@
 // of every shape, timeouts and size caps. The chunks are decoded here too, because providers write
 // numbers as strings and content as lists, and one such field must not lose an answer.
 //
-// A call is one HTTP request. Nothing here retries, waits for a rate limit, remembers another call,
-// or lets a key out: what leaves as an error has been through scrub.
+// A call is one HTTP request. Nothing here retries, waits for a rate limit, or lets a key out: what
+// leaves as an error has been through scrub. Of another call it remembers only what was too much for
+// the provider, so that it is not asked again.
 package openai

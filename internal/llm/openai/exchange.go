@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ import (
 
 // Caps on what a provider may send.
 const (
-	maxEvent     = 16 << 20 // one event, or one answer that is not a stream
+	maxEvent     = 16 << 20 // one event, or one answer that should have been a stream
 	maxBody      = 64 << 20 // everything of one call
 	maxErrorBody = 64 << 10 // the body of an error; the rest is not read
 )
@@ -43,6 +44,7 @@ type exchange struct {
 	ctx    context.Context // ends with it, or with a timeout of ours as its cause
 	cancel context.CancelCauseFunc
 	extras map[string]any
+	key    string // for idempotency; "" is none
 
 	silence  *time.Timer // runs while no byte comes
 	stall    *time.Timer // runs while no text comes
@@ -136,7 +138,7 @@ func (x *exchange) api() *goopenai.Client {
 }
 
 // Do sends the request and gives back an answer that is worth reading: a body of clean event lines
-// for a POST, a small whole one for a GET. Everything else is an *llm.Error.
+// when it asks for a stream, a whole JSON object when not. Everything else is an *llm.Error.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if x.sent {
 		return nil, x.fail(llm.Final, task.BadResponse, "a call is one request")
@@ -155,16 +157,20 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		defer res.Body.Close()
 		return nil, x.refusal(res)
 	}
-	if req.Method == http.MethodGet {
-		return x.whole(res)
+	if req.Header.Get("Accept") == "text/event-stream" {
+		res.Body = newEvents(x, res.Body)
+		return res, nil
 	}
-	res.Body = newEvents(x, res.Body)
-	return res, nil
+	return x.whole(res)
 }
 
 // complete adds to a request what go-openai cannot send.
 func (x *exchange) complete(req *http.Request) error {
 	req.Header.Set("User-Agent", "longhaul")
+	if x.key != "" {
+		// Not by Set: net/http takes the name with capitals for a leave to send a POST again by itself.
+		req.Header["idempotency-key"] = []string{x.key}
+	}
 	if req.Body == nil {
 		return nil
 	}
@@ -176,17 +182,39 @@ func (x *exchange) complete(req *http.Request) error {
 		return err
 	}
 	// GetBody lets net/http take another connection when an idle one turns out to be dead before
-	// anything was written to it. A POST without an idempotency header is never sent twice by it.
+	// anything was written to it.
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	req.Body, _ = req.GetBody()
 	req.ContentLength = int64(len(body))
 	return nil
 }
 
+// post sends a JSON body that go-openai has no words for, and gives back the whole answer.
+func (x *exchange) post(path string, body any) ([]byte, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, x.fault(err)
+	}
+	req, err := http.NewRequestWithContext(x.ctx, http.MethodPost, strings.TrimRight(x.client.config.BaseURL, "/")+path, bytes.NewReader(data))
+	if err != nil {
+		return nil, x.fault(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if x.client.config.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+x.client.config.Key)
+	}
+	res, err := x.Do(req)
+	if err != nil {
+		return nil, x.fault(err)
+	}
+	defer res.Body.Close()
+	return io.ReadAll(res.Body)
+}
+
 // whole reads an answer that is not a stream, up to the cap.
 func (x *exchange) whole(res *http.Response) (*http.Response, error) {
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(&source{x, res.Body}, maxEvent))
+	body, err := io.ReadAll(&source{x, res.Body})
 	if err != nil {
 		return nil, err
 	}

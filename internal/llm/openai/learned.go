@@ -1,0 +1,28 @@
+package openai
+
+import "sync"
+
+// learned is what a provider's refusals tell about its models. The zero value knows nothing.
+type learned struct {
+	mu     sync.Mutex
+	inputs map[string]int // texts in one call for embeddings
+}
+
+// few notes that a model takes no more than n texts in one call.
+func (l *learned) few(model string, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inputs == nil {
+		l.inputs = map[string]int{}
+	}
+	if known, ok := l.inputs[model]; !ok || n < known {
+		l.inputs[model] = n
+	}
+}
+
+// most gives how many texts a model takes, as far as is known, and 0 when nothing is.
+func (l *learned) most(model string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inputs[model]
+}
