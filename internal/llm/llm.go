@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,10 +16,18 @@ type Request struct {
 	Messages    []Message `json:"messages"`
 	MaxTokens   int       `json:"max_tokens,omitempty"`  // 0 lets the provider decide
 	Temperature *float64  `json:"temperature,omitempty"` // nil lets the provider decide; 0 is sent as 0
+	Schema      *Schema   `json:"schema,omitempty"`      // nil takes any text
 
 	// IdempotencyKey is sent along, for the providers that do not answer, and charge, the same request
 	// twice; "" sends none. It must be another one for another request.
 	IdempotencyKey string `json:"-"`
+}
+
+// Schema is the form that an answer must have. It is asked for as strictly as the provider can, and
+// checked here whatever the provider promises.
+type Schema struct {
+	Name string          `json:"name"` // letters, digits, _ and -, at most 64; "" is as good as any
+	JSON json.RawMessage `json:"json"` // a JSON Schema
 }
 
 // Message is one turn of a conversation.
@@ -29,7 +38,7 @@ type Message struct {
 
 // Response is a complete answer: its text is not empty and its finish reason was accepted.
 type Response struct {
-	Text         string `json:"text"`
+	Text         string `json:"text"`          // of a request with a schema the JSON alone, which is valid
 	FinishReason string `json:"finish_reason"` // stop; or length, when the provider cut the answer at MaxTokens
 	Model        string `json:"model"`         // as the provider named it
 	RequestID    string `json:"request_id,omitempty"`
@@ -81,6 +90,7 @@ type Error struct {
 	RequestID    string
 	RetryAfter   time.Duration // 0 when no hint was given
 	Tries        int           // how often this failure may be met before it is final; 0 leaves it to the caller
+	Answer       string        // the whole answer that broke its schema, to be shown to the model with Message for a repair
 	Partial      Usage         // what the provider said it used for the failed call, if it did
 	Err          error         // what was behind it, for the log
 }

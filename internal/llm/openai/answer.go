@@ -119,8 +119,12 @@ var endings = map[string]ending{
 // conclude turns an answer that will not grow any more into a response, or says why it is none.
 func (x *exchange) conclude(a *answer) (llm.Response, error) {
 	a.text.flush()
-	if e := x.verdict(a); e != nil {
-		return llm.Response{}, spent(e, a.usage)
+	err, text := x.verdict(a), a.text.String()
+	if err == nil && x.form != nil {
+		text, err = x.fit(text, endings[a.finish] == limited)
+	}
+	if err != nil {
+		return llm.Response{}, spent(err, a.usage)
 	}
 	reason := "stop"
 	switch endings[a.finish] {
@@ -131,7 +135,7 @@ func (x *exchange) conclude(a *answer) (llm.Response, error) {
 			"provider", x.client.config.Name, "finish_reason", x.client.scrub.line(a.finish, maxCode), "request_id", x.requestID)
 	}
 	return llm.Response{
-		Text: a.text.String(), FinishReason: reason, Model: a.model, RequestID: x.requestID, Usage: a.usage,
+		Text: text, FinishReason: reason, Model: a.model, RequestID: x.requestID, Usage: a.usage,
 		Simulated: x.header.Get("X-Longhaul-Simulated") == "true",
 	}, nil
 }

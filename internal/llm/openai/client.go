@@ -92,9 +92,14 @@ func (c *Client) Complete(ctx context.Context, req llm.Request, onProgress func(
 	x := c.open(ctx, c.profile.extras(req))
 	defer x.close()
 	x.key = req.IdempotencyKey
+	if req.Schema != nil {
+		if err := x.shape(&req); err != nil {
+			return llm.Response{}, err
+		}
+	}
 	stream, err := x.api().CreateChatCompletionStream(x.ctx, chat(req))
 	if err != nil {
-		return llm.Response{}, x.fault(err)
+		return llm.Response{}, c.loosen(x.fault(err), x.form, req.Model)
 	}
 	defer func() { _ = stream.Close() }() // what was read of it is kept or not by then
 	return x.collect(stream, onProgress)

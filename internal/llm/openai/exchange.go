@@ -45,6 +45,7 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	extras map[string]any
 	key    string // for idempotency; "" is none
+	form   *form  // of the answer; nil is any
 
 	silence  *time.Timer // runs while no byte comes
 	stall    *time.Timer // runs while no text comes

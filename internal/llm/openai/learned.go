@@ -5,7 +5,26 @@ import "sync"
 // learned is what a provider's refusals tell about its models. The zero value knows nothing.
 type learned struct {
 	mu     sync.Mutex
-	inputs map[string]int // texts in one call for embeddings
+	inputs map[string]int    // texts in one call for embeddings
+	format map[string]Format // of answers with a schema
+}
+
+// refuse notes that a model does not take a format, and gives the next looser one.
+func (l *learned) refuse(model string, format Format) Format {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.format == nil {
+		l.format = map[string]Format{}
+	}
+	l.format[model] = looser[format]
+	return looser[format]
+}
+
+// strictest gives the format to ask a model for, and "" when none was refused.
+func (l *learned) strictest(model string) Format {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.format[model]
 }
 
 // few notes that a model takes no more than n texts in one call.

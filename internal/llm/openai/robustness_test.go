@@ -81,17 +81,17 @@ func TestRobustness(t *testing.T) {
 		for name, test := range cases {
 			t.Run(group+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				checkRobust(t, test)
+				checkRobust(t, test, ask(name))
 			})
 		}
 	}
 }
 
-func checkRobust(t *testing.T, test robust) {
+func checkRobust(t *testing.T, test robust, req llm.Request) {
 	t.Helper()
 	p := llmtest.New(t)
 	p.On("", test.reply.With("X-Request-Id", "req-1"))
-	got, err := client(t, p, fast, func(c *openai.Config) { c.Profile = test.profile }).Complete(t.Context(), ask("x"), nil)
+	got, err := client(t, p, fast, func(c *openai.Config) { c.Profile = test.profile }).Complete(t.Context(), req, nil)
 	if test.ok != nil {
 		require.NoError(t, err)
 		require.Equal(t, *test.ok, answered{got.Text, got.FinishReason, got.Usage})
