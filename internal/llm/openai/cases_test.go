@@ -230,6 +230,7 @@ func robustness() map[string]robust {
 		},
 		"R41 reasoning before an answer": {reply: stream(`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, hello, stop), ok: &answered{text: "Hello", reason: "stop"}},
 		"R42 usage null and absent":      {reply: stream(hello, stop, `{"choices":[],"usage":null}`, `{"choices":[],"usage":{}}`), ok: &answered{text: "Hello", reason: "stop"}},
+		"R42 usage of zeros":             {reply: stream(hello, stop, llmtest.UsageEvent(llmtest.Usage{})), ok: &answered{text: "Hello", reason: "stop"}},
 		"R42 usage in floats and quotes": {
 			reply: stream(hello, stop, `{"choices":[],"usage":{"prompt_tokens":7.0,"completion_tokens":"3","prompt_tokens_details":{"cached_tokens":2.0}}}`), ok: &answered{"Hello", "stop", counts},
 		},

@@ -73,7 +73,8 @@ func (r raw) text() string {
 	return text
 }
 
-// usage reads what a call used. Nothing, and an object without counts, are unknown, not zero.
+// usage reads what a call used. Nothing, an object without counts and one of zeros are unknown, not zero:
+// no answer is made of nothing.
 func (r raw) usage() llm.Usage {
 	if len(r) == 0 || r[0] != '{' {
 		return llm.Usage{}
@@ -93,7 +94,7 @@ func (r raw) usage() llm.Usage {
 	_ = json.Unmarshal(u.Details, &details) // what is no object has no counts
 	in, out := or(u.Prompt, u.Input), or(u.Completion, u.Output)
 	return llm.Usage{
-		Known: in.known || out.known, InputTokens: in.n, OutputTokens: out.n,
+		Known: in.n+out.n > 0, InputTokens: in.n, OutputTokens: out.n,
 		CachedTokens: or(details.Cached, u.CacheHit).n,
 	}
 }
