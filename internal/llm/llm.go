@@ -44,6 +44,12 @@ type Response struct {
 	RequestID    string `json:"request_id,omitempty"`
 	Usage        Usage  `json:"usage"`
 	Simulated    bool   `json:"simulated,omitempty"` // the built-in simulated provider answered
+	Limits       Limits `json:"-"`                   // of the key, as told with this answer
+}
+
+// Limits are what a provider says that a key may use in a minute. Zeros were not told.
+type Limits struct {
+	Requests, Tokens float64
 }
 
 // Usage is what the provider says a call used. Known is false when it said nothing: the numbers
@@ -91,6 +97,7 @@ type Error struct {
 	RetryAfter   time.Duration // 0 when no hint was given
 	Tries        int           // how often this failure may be met before it is final; 0 leaves it to the caller
 	Answer       string        // the whole answer that broke its schema, to be shown to the model with Message for a repair
+	Limits       Limits        // of the key, as told with the refusal
 	Partial      Usage         // what the provider said it used for the failed call, if it did
 	Err          error         // what was behind it, for the log
 }

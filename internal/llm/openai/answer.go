@@ -134,10 +134,21 @@ func (x *exchange) conclude(a *answer) (llm.Response, error) {
 		x.client.config.Log.WarnContext(x.caller, "finish reason not known, taken for stop",
 			"provider", x.client.config.Name, "finish_reason", x.client.scrub.line(a.finish, maxCode), "request_id", x.requestID)
 	}
+	if x.truncated(a.usage) {
+		x.client.config.Log.WarnContext(x.caller, "the provider counted so few tokens that it may have cut the prompt",
+			"provider", x.client.config.Name, "characters", x.prompt, "input_tokens", a.usage.InputTokens, "request_id", x.requestID)
+	}
 	return llm.Response{
 		Text: text, FinishReason: reason, Model: a.model, RequestID: x.requestID, Usage: a.usage,
-		Simulated: x.header.Get("X-Longhaul-Simulated") == "true",
+		Simulated: x.header.Get("X-Longhaul-Simulated") == "true", Limits: limits(x.header, x.client.profile.LimitsPer),
 	}, nil
+}
+
+// truncated reports whether a prompt is much longer than what the provider says it read: some cut it to
+// what the model takes, and say nothing. No text of any language has so many characters a token.
+func (x *exchange) truncated(u llm.Usage) bool {
+	const perToken, short = 8, 2000
+	return u.Known && !u.Estimated && x.prompt > short && int64(x.prompt) > perToken*(u.InputTokens+u.CachedTokens)
 }
 
 // verdict is nil for an answer that is one.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+	"unicode/utf8"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
@@ -96,6 +97,9 @@ func (c *Client) Complete(ctx context.Context, req llm.Request, onProgress func(
 		if err := x.shape(&req); err != nil {
 			return llm.Response{}, err
 		}
+	}
+	for _, m := range req.Messages {
+		x.prompt += utf8.RuneCountInString(m.Content)
 	}
 	stream, err := x.api().CreateChatCompletionStream(x.ctx, chat(req))
 	if err != nil {

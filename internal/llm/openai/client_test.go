@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -79,6 +80,77 @@ func TestRequest(t *testing.T) {
 			want["messages"] = []any{map[string]any{"role": "system", "content": "s"}, map[string]any{"role": "user", "content": "u"}}
 			require.Equal(t, want, sent)
 			require.Equal(t, "Bearer "+key, p.Calls()[0].Header.Get("Authorization"))
+		})
+	}
+}
+
+// TestLimits are read only where it is known what time they are for.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	told := llm.Limits{Requests: 600, Tokens: 150_000}
+	for name, test := range map[string]struct {
+		profile, tokens string
+		want            llm.Limits
+	}{
+		"a minute":  {"openai", "150000", told},
+		"not known": {"azure", "-1", llm.Limits{Requests: 600}},
+		"any time":  {"generic", "150000", llm.Limits{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := llmtest.New(t)
+			with := func(r llmtest.Reply) llmtest.Reply {
+				return r.With("X-Ratelimit-Limit-Requests", "600").With("X-Ratelimit-Limit-Tokens", test.tokens)
+			}
+			p.On("", with(llmtest.Answer("x", llmtest.Usage{})), with(llmtest.RateLimit(1)))
+			made := client(t, p, func(c *openai.Config) { c.Profile = test.profile })
+			got, err := made.Complete(t.Context(), ask("x"), nil)
+			require.NoError(t, err)
+			require.Equal(t, test.want, got.Limits)
+			_, err = made.Complete(t.Context(), ask("x"), nil)
+			var e *llm.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, test.want, e.Limits)
+		})
+	}
+}
+
+// TestUsageOfARelay is marked: it is an estimate.
+func TestUsageOfARelay(t *testing.T) {
+	t.Parallel()
+	for profile, want := range map[string]bool{"generic": false, "newapi": true, "litellm": true} {
+		p := llmtest.New(t)
+		made := client(t, p, func(c *openai.Config) { c.Profile = profile })
+		got, err := made.Complete(t.Context(), ask("x"), nil)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Usage.Estimated, profile)
+		vectors, err := made.Embed(t.Context(), llm.EmbedRequest{Model: "m", Texts: texts})
+		require.NoError(t, err)
+		require.Equal(t, want, vectors.Usage.Estimated, profile)
+	}
+}
+
+// TestCutPrompt is told when the provider does not tell it (R48).
+func TestCutPrompt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		profile string
+		tokens  int
+		warns   bool
+	}{
+		"cut":                {"ollama", 512, true},
+		"whole":              {"ollama", 4000, false},
+		"a relay's guess":    {"newapi", 512, false},
+		"nobody has counted": {"ollama", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := llmtest.New(t)
+			p.On("", llmtest.Answer("x", llmtest.Usage{Input: test.tokens}))
+			log, seen := recorder()
+			_, err := client(t, p, func(c *openai.Config) { c.Profile, c.Log = test.profile, log }).Complete(t.Context(), ask(strings.Repeat("word ", 3000)), nil)
+			require.NoError(t, err)
+			require.Equal(t, test.warns, strings.Contains(seen(), "cut the prompt"))
 		})
 	}
 }

@@ -91,7 +91,7 @@ the first refusal. Every call is a stream.
 
 func profiles(b *strings.Builder) {
 	table := openai.Table()
-	b.WriteString("| profile | limit of tokens is sent as | JSON of a schema | wait without a hint | texts in one call | tokens in one call | vectors | usage | rules of its own |\n|-|-|-|-|-|-|-|-|-|\n")
+	b.WriteString("| profile | limit of tokens is sent as | JSON of a schema | wait without a hint | texts in one call | tokens in one call | vectors | limits in headers | usage | rules of its own |\n|-|-|-|-|-|-|-|-|-|-|\n")
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		p := table[name]
 		vectors, usage := "numbers", "the model's"
@@ -101,8 +101,8 @@ func profiles(b *strings.Builder) {
 		if p.Estimates {
 			usage = "a relay's count"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", name, cmp.Or(p.LimitField, "by the model's name"), p.Format,
-			either(p.Wait, "backoff"), either(p.Embeds.Inputs, "learned"), either(p.Embeds.Tokens, "not known"), vectors, usage, len(p.Rules))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", name, cmp.Or(p.LimitField, "by the model's name"), p.Format,
+			either(p.Wait, "backoff"), either(p.Embeds.Inputs, "learned"), either(p.Embeds.Tokens, "not known"), vectors, either(p.LimitsPer, "not heeded"), usage, len(p.Rules))
 	}
 }
 

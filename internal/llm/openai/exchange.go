@@ -46,6 +46,7 @@ type exchange struct {
 	extras map[string]any
 	key    string // for idempotency; "" is none
 	form   *form  // of the answer; nil is any
+	prompt int    // its characters
 
 	silence  *time.Timer // runs while no byte comes
 	stall    *time.Timer // runs while no text comes
@@ -282,7 +283,7 @@ func (x *exchange) fail(class llm.Class, code task.Code, format string, args ...
 	message := x.client.scrub.line(fmt.Sprintf(format, args...), maxMessage)
 	return &llm.Error{
 		Class: class, Code: code, Message: or(message, "no reason given"),
-		Provider: x.client.config.Name, Status: x.status, RequestID: x.requestID,
+		Provider: x.client.config.Name, Status: x.status, RequestID: x.requestID, Limits: limits(x.header, x.client.profile.LimitsPer),
 	}
 }
 

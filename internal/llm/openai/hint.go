@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"longhaul/internal/llm"
 )
 
 // maxHint is the longest wait that is believed.
@@ -55,6 +57,21 @@ func retryAfter(header http.Header) time.Duration {
 		return 0
 	}
 	return until.Sub(clock(header))
+}
+
+// limits reads what a key may use in a minute, as headers tell it for a time.
+func limits(header http.Header, per time.Duration) llm.Limits {
+	if per <= 0 {
+		return llm.Limits{}
+	}
+	read := func(name string) float64 {
+		n, err := strconv.ParseFloat(header.Get("X-Ratelimit-Limit-"+name), 64)
+		if err != nil || math.IsInf(n, 0) || !(n > 0) { // -1 and 0 stand for what is not known
+			return 0
+		}
+		return n * float64(time.Minute) / float64(per)
+	}
+	return llm.Limits{Requests: read("Requests"), Tokens: read("Tokens")}
 }
 
 // clock is what time it is for the provider.

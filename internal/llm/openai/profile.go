@@ -26,6 +26,9 @@ type Profile struct {
 	Wait time.Duration
 	// Zone is that of the times in its messages; nil is UTC.
 	Zone *time.Location
+	// LimitsPer is the time that the limits in its headers are for. Providers differ, so where it is 0 they
+	// are not heeded.
+	LimitsPer time.Duration
 	// Estimates tells that the usage is counted by a relay, not by the model's provider.
 	Estimates bool
 	// Embeds is what one call for embeddings may hold, and whether vectors come in base64 when asked.

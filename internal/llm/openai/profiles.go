@@ -15,11 +15,11 @@ var profiles = map[string]Profile{
 	"generic": {Name: "generic", Format: JSONSchema},
 
 	"openai": {
-		Name: "openai", LimitField: "max_completion_tokens", Format: JSONSchema,
+		Name: "openai", LimitField: "max_completion_tokens", Format: JSONSchema, LimitsPer: time.Minute,
 		Embeds: llm.EmbedLimits{Inputs: 2048, Tokens: 300_000}, Base64: true,
 	},
 	"azure": {
-		Name: "azure", LimitField: "max_completion_tokens", Format: JSONSchema,
+		Name: "azure", LimitField: "max_completion_tokens", Format: JSONSchema, LimitsPer: time.Minute,
 		Embeds: llm.EmbedLimits{Inputs: 2048, Tokens: 300_000}, Base64: true,
 	},
 	"deepseek": {Name: "deepseek", LimitField: "max_tokens", Format: JSONObject},
