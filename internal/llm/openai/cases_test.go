@@ -139,6 +139,10 @@ func robustness() map[string]robust {
 			reply: llmtest.Raw("application/json", "\n", "\n", "\r\n", "\n", llmtest.JSON("Hello", llmtest.Usage{Input: 7, Output: 3, Cached: 2})).Every(150 * time.Millisecond),
 			ok:    &answered{"Hello", "stop", counts},
 		},
+		"R17 silence before JSON, longer than silence may be in the middle": {
+			reply: whole(llmtest.JSON("Hello", llmtest.Usage{Input: 7, Output: 3, Cached: 2})).After(700 * time.Millisecond),
+			ok:    &answered{"Hello", "stop", counts},
+		},
 		"R18 body cut before its length": {
 			reply: whole(`{"choices":[{"message":{"content":"Hel`).With("Content-Length", "4000"),
 			err:   &refused{class: llm.Retry, code: task.AnswerIncomplete, message: "closed in the middle"},

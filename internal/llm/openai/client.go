@@ -21,7 +21,7 @@ type Config struct {
 	Name    string // what errors and logs call it; "" means the name of the profile
 	BaseURL string // with the version in its path, such as https://api.openai.com/v1
 	Key     string `json:"-"` // sent as a bearer token; "" sends none
-	Profile string // one of Profiles; "" means generic
+	Profile string // one of Profiles; "" means that of the base URL's host, or generic
 
 	FirstByteTimeout time.Duration // until the first byte of the answer's body; 10 minutes
 	IdleTimeout      time.Duration // between two bytes of it; 2 minutes
@@ -54,12 +54,13 @@ type Client struct {
 
 // New makes a client. It sends nothing yet; see Models for a check that does.
 func New(config Config) (*Client, error) {
-	profile, ok := profiles[or(config.Profile, "generic")]
+	base, ok := address(config.BaseURL)
+	if !ok {
+		return nil, errors.New("the provider's base URL must be a whole http or https address, without a user or a query, such as https://api.openai.com/v1")
+	}
+	profile, ok := profiles[or(config.Profile, profileAt(base.Hostname()))]
 	if !ok {
 		return nil, fmt.Errorf("profile %q is not known; it may be one of %v", config.Profile, Profiles())
-	}
-	if !address(config.BaseURL) {
-		return nil, errors.New("the provider's base URL must be a whole http or https address, without a user or a query, such as https://api.openai.com/v1")
 	}
 	config.Name = or(config.Name, profile.Name)
 	config.FirstByteTimeout = or(config.FirstByteTimeout, 10*time.Minute)
@@ -76,10 +77,10 @@ func New(config Config) (*Client, error) {
 	}, nil
 }
 
-// address reports whether paths can be put behind a base URL, and whether it can be shown.
-func address(base string) bool {
+// address reads a base URL, and reports whether paths can be put behind it, and whether it can be shown.
+func address(base string) (*url.URL, bool) {
 	u, err := url.Parse(base)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && u.RawQuery == ""
+	return u, err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && u.RawQuery == ""
 }
 
 // String tells which provider it is, and never its key.

@@ -259,6 +259,32 @@ func TestModelsOfWhatIsNoProvider(t *testing.T) {
 	}
 }
 
+func TestProfileOfAHost(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"https://api.openai.com/v1":                         "openai",
+		"https://eu.api.openai.com/v1":                      "openai",
+		"https://acme.openai.azure.com/openai/v1":           "azure",
+		"https://api.deepseek.com":                          "deepseek",
+		"https://api.moonshot.cn/v1":                        "kimi",
+		"https://open.bigmodel.cn/api/paas/v4":              "glm",
+		"https://dashscope.aliyuncs.com/compatible-mode/v1": "dashscope",
+		"https://ark.cn-beijing.volces.com/api/v3":          "ark",
+		"https://ark.ap-southeast.bytepluses.com/api/v3":    "ark",
+		"https://openrouter.ai/api/v1":                      "openrouter",
+		"http://127.0.0.1:11434/v1":                         "generic",
+		"https://notopenrouter.ai/v1":                       "generic",
+		"https://api.openai.com.example.com/v1":             "generic",
+	} {
+		made, err := openai.New(openai.Config{BaseURL: base})
+		require.NoError(t, err)
+		require.Equal(t, want, made.Profile(), base)
+	}
+	made, err := openai.New(openai.Config{BaseURL: "https://api.deepseek.com", Profile: "newapi"})
+	require.NoError(t, err)
+	require.Equal(t, "newapi", made.Profile(), "what is named counts")
+}
+
 func TestNew(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

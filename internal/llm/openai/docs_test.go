@@ -44,6 +44,24 @@ func TestDocs_everyProfileHasManners(t *testing.T) {
 	require.ElementsMatch(t, openai.Profiles(), slices.Collect(maps.Keys(tested)))
 }
 
+// TestDocs_everyRuleIsTested: a rule of a profile that decides on no error of the tests could say anything.
+func TestDocs_everyRuleIsTested(t *testing.T) {
+	t.Parallel()
+	decided := map[string]map[int]bool{}
+	for _, m := range manners() {
+		if decided[m.profile] == nil {
+			decided[m.profile] = map[int]bool{}
+		}
+		body := strings.TrimPrefix(string(m.reply.Parts[len(m.reply.Parts)-1]), "data: ")
+		decided[m.profile][openai.Deciding(m.profile, m.err.status, []byte(body))] = true
+	}
+	for name, p := range openai.Table() {
+		for i := range p.Rules {
+			require.True(t, decided[name][i], "rule %d of %s: %+v", i, name, p.Rules[i])
+		}
+	}
+}
+
 func document() string {
 	var b strings.Builder
 	b.WriteString(`# Providers
@@ -58,7 +76,7 @@ again cannot help. The code is the one that the task or item shows. Numbers such
 
 ## Profiles
 
-What is peculiar to a provider (setting ` + "`llm.profile`" + `). A limit that is not known in advance is learned from
+What is peculiar to a provider (setting ` + "`llm.profile`" + `; by itself that of the base URL's host, or generic). A limit that is not known in advance is learned from
 the first refusal. Every call is a stream.
 
 `)

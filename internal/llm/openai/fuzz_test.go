@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"longhaul/internal/llm"
+	"longhaul/internal/schema"
 )
 
 // inside makes an exchange that has no socket.
@@ -72,6 +74,49 @@ func FuzzFailure(f *testing.F) {
 		require.LessOrEqual(t, e.RetryAfter, maxHint)
 		require.NotEmpty(t, e.Message)
 		require.NotContains(t, e.Message+e.ProviderCode+e.RequestID, x.client.config.Key)
+	})
+}
+
+// FuzzEmbeddings holds that whatever is taken for vectors is as many as there are texts, all of one length
+// and of finite numbers, and everything else an error that is fit to be shown.
+func FuzzEmbeddings(f *testing.F) {
+	for _, seed := range []string{
+		`{"data":[{"index":1,"embedding":[1,2]},{"index":0,"embedding":"AACAPwAAAEA="}],"usage":{"prompt_tokens":3}}`, `{"data":[{"embedding":[1]},{"embedding":[null]}]}`,
+		`{"data":[{"index":"0","embedding":[1]},{"index":1e99,"embedding":[1]}]}`, `{"data":[{"index":-1,"embedding":"AADAfw=="},{"index":-1}]}`, `{"data":{}}`, `{}`,
+	} {
+		f.Add([]byte(seed), 2)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, dimensions int) {
+		x := inside(t)
+		got, err := x.embeddings(body, llm.EmbedRequest{Texts: []string{"a", "b"}, Dimensions: dimensions})
+		shown(t, err)
+		if err != nil {
+			return
+		}
+		require.Len(t, got.Vectors, 2)
+		require.Len(t, got.Vectors[1], len(got.Vectors[0]))
+		for _, n := range append(got.Vectors[0], got.Vectors[1]...) {
+			require.False(t, math.IsNaN(float64(n)) || math.IsInf(float64(n), 0))
+		}
+	})
+}
+
+// FuzzForm holds that what is taken as an answer of a schema is JSON, and part of what came.
+func FuzzForm(f *testing.F) {
+	for _, seed := range []string{"{}", "```json\n{}\n```", "<think>{</think>[1]", "a</think>", "```", "``````", "<think>", "{\"a\":1}```"} {
+		f.Add(seed)
+	}
+	compiled, err := schema.Compile(json.RawMessage(`{"type":"object"}`))
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text string) {
+		x := inside(t)
+		x.form = &form{compiled, Prompt}
+		got, err := x.fit(text, false)
+		shown(t, err)
+		if err == nil {
+			require.True(t, json.Valid([]byte(got)))
+			require.Contains(t, text, got)
+		}
 	})
 }
 

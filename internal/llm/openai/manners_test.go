@@ -142,6 +142,7 @@ var dashscopeManners = []manner{
 	{429, "throttling of tokens", `{"code":"Throttling.AllocationQuota","message":"Allocated quota exceeded","request_id":"x"}`, llm.Wait, task.RateLimited, time.Minute, 0},
 	{429, "insufficient_quota is a throttle", fault("insufficient_quota", "insufficient_quota", "You exceeded your current quota"), llm.Wait, task.RateLimited, time.Minute, 0},
 	{403, "free tier used up", fault("AllocationQuota.FreeTierOnly", "AllocationQuota.FreeTierOnly", "The free tier of the model has been exhausted."), llm.Final, task.ModelQuota, 0, 0},
+	{403, "free tier used up, by its message", fault("insufficient_quota", "insufficient_quota", "The free tier of the model has been exhausted."), llm.Final, task.ModelQuota, 0, 0},
 	{429, "free quota used up", fault("insufficient_quota", "insufficient_quota", "Free quota exhausted"), llm.Final, task.ModelQuota, 0, 0},
 	{400, "arrears", fault("Arrearage", "Arrearage", "Access denied, your account is in arrears"), llm.Final, task.ModelQuota, 0, 0},
 	{400, "content", fault("data_inspection_failed", "DataInspectionFailed", "Inappropriate content"), llm.Final, task.ContentFiltered, 0, 0},

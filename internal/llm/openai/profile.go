@@ -16,6 +16,8 @@ import (
 // reason that is known (see endings) means the same wherever it comes from.
 type Profile struct {
 	Name string
+	// Hosts are its domains; what is below them is its own, too. None means that it has to be named.
+	Hosts []string
 	// LimitField is the request field for the longest answer, in tokens; "" picks it by the model's
 	// name: max_completion_tokens for those that think before they answer, max_tokens for others.
 	LimitField string
@@ -70,6 +72,16 @@ func like(word, pattern string) bool {
 
 // Profiles lists the names that Config.Profile may have.
 func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
+
+// profileAt names the profile of the provider at a host.
+func profileAt(host string) string {
+	for name, p := range profiles {
+		if slices.ContainsFunc(p.Hosts, func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }) {
+			return name
+		}
+	}
+	return "generic"
+}
 
 // extras are the fields that go-openai drops when they are zero, or refuses by the model's name.
 // It is for the provider to refuse them.

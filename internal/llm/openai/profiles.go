@@ -15,17 +15,20 @@ var profiles = map[string]Profile{
 	"generic": {Name: "generic", Format: JSONSchema},
 
 	"openai": {
-		Name: "openai", LimitField: "max_completion_tokens", Format: JSONSchema, LimitsPer: time.Minute,
+		Name: "openai", Hosts: []string{"api.openai.com"},
+		LimitField: "max_completion_tokens", Format: JSONSchema, LimitsPer: time.Minute,
 		Embeds: llm.EmbedLimits{Inputs: 2048, Tokens: 300_000}, Base64: true,
 	},
 	"azure": {
-		Name: "azure", LimitField: "max_completion_tokens", Format: JSONSchema, LimitsPer: time.Minute,
+		Name: "azure", Hosts: []string{"openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"},
+		LimitField: "max_completion_tokens", Format: JSONSchema, LimitsPer: time.Minute,
 		Embeds: llm.EmbedLimits{Inputs: 2048, Tokens: 300_000}, Base64: true,
 	},
-	"deepseek": {Name: "deepseek", LimitField: "max_tokens", Format: JSONObject},
-	"kimi":     {Name: "kimi", LimitField: "max_tokens", Format: JSONObject},
+	"deepseek": {Name: "deepseek", Hosts: []string{"api.deepseek.com"}, LimitField: "max_tokens", Format: JSONObject},
+	"kimi":     {Name: "kimi", Hosts: []string{"api.moonshot.cn", "api.moonshot.ai"}, LimitField: "max_tokens", Format: JSONObject},
 	"glm": {
-		Name: "glm", LimitField: "max_tokens", Format: JSONObject, Zone: beijing,
+		Name: "glm", Hosts: []string{"open.bigmodel.cn", "api.z.ai"},
+		LimitField: "max_tokens", Format: JSONObject, Zone: beijing,
 		Embeds: llm.EmbedLimits{Inputs: 64},
 		Rules: []rule{
 			{word: "1113", means: noMoney},
@@ -41,7 +44,8 @@ var profiles = map[string]Profile{
 		},
 	},
 	"dashscope": {
-		Name: "dashscope", LimitField: "max_tokens", Format: JSONObject, Wait: time.Minute,
+		Name: "dashscope", Hosts: []string{"dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"},
+		LimitField: "max_tokens", Format: JSONObject, Wait: time.Minute,
 		Embeds: llm.EmbedLimits{Inputs: 10},
 		Rules: []rule{
 			{word: "*freetieronly", means: noMoney},
@@ -53,7 +57,8 @@ var profiles = map[string]Profile{
 		},
 	},
 	"ark": {
-		Name: "ark", LimitField: "max_tokens", Format: JSONObject,
+		Name: "ark", Hosts: []string{"volces.com", "bytepluses.com"},
+		LimitField: "max_tokens", Format: JSONObject,
 		Rules: []rule{
 			{word: "invalidendpointormodel*", means: noModel},
 			{word: "modelnotopen", means: noModel},
@@ -77,7 +82,8 @@ var profiles = map[string]Profile{
 		},
 	},
 	"openrouter": {
-		Name: "openrouter", LimitField: "max_tokens", Format: JSONSchema,
+		Name: "openrouter", Hosts: []string{"openrouter.ai"},
+		LimitField: "max_tokens", Format: JSONSchema,
 		Rules: []rule{
 			{status: 403, says: "limit exceeded", means: noMoney}, // of the key
 			{status: 403, means: badContent},
