@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"longhaul/internal/document"
+	"longhaul/internal/lane"
 	"longhaul/internal/llm"
 	"longhaul/internal/storage"
 )
@@ -23,7 +24,8 @@ type Activities struct {
 	Ledger       storage.Ledger
 	Files        storage.Files
 	Model        llm.Model
-	DefaultModel string // for tasks that name none
+	Lane         *lane.Lane // the gate in front of Model
+	DefaultModel string     // for tasks that name none
 	Reader       Reader
 	Fetcher      Fetcher
 	Scratch      string // a local folder for documents while they are read

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
+	"longhaul/internal/lane"
 	"longhaul/internal/llm"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
@@ -36,7 +37,7 @@ func call(t *testing.T, model llm.Model, before any) (Answer, error) {
 	t.Helper()
 	b, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
-	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Model: model, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler)}
+	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Model: model, Lane: lane.New(lane.Limits{}), MaxAttempts: 3, Log: slog.New(slog.DiscardHandler)}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.SetHeartbeatDetails(before)

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"longhaul/internal/lane"
 	"longhaul/internal/llm"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
@@ -33,9 +34,10 @@ func payer(ctx context.Context) string {
 	return info.WorkflowExecution.ID + "/" + info.WorkflowExecution.RunID + "/" + info.ActivityID
 }
 
-// ask gets the answer to a request, from the ledger if it was paid for before. It makes one
-// provider call at the most: Temporal makes the next attempt, which finds in the heartbeat what
-// this one met. An answer is recorded before anything else can fail, even while being cancelled.
+// ask gets the answer to a request, from the ledger if it was paid for before. It waits its turn in
+// the lane and makes one provider call at the most: Temporal makes the next attempt, which finds in
+// the heartbeat what this one met. An answer is recorded before anything else can fail, even while
+// being cancelled.
 func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string, req llm.Request) (Answer, error) {
 	if req.Model = t.Model; req.Model == "" {
 		req.Model = a.DefaultModel
@@ -49,15 +51,7 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 		return found.again(ctx, key, heart.now().Calls), err
 	}
 
-	if err := a.begin(ctx, heart); err != nil {
-		return Answer{}, err
-	}
-	response, err := a.Model.Complete(ctx, req, func(p llm.Progress) {
-		heart.note(func(b *Beat) { b.Bytes = p.Bytes })
-	})
-	if err == nil && response.FinishReason == "length" {
-		err = cutShort(response)
-	}
+	response, err := a.call(ctx, heart, t, req)
 	if err != nil {
 		return Answer{}, a.failed(ctx, heart, err)
 	}
@@ -65,6 +59,26 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 		return Answer{}, err
 	}
 	return Answer{Key: key, Usage: usage(response.Usage), Calls: heart.now().Calls, Simulated: response.Simulated}, nil
+}
+
+// call makes one provider call, when the lane lets it.
+func (a *Activities) call(ctx context.Context, heart *heart, t Task, req llm.Request) (llm.Response, error) {
+	pass, err := a.enter(ctx, heart, t, req)
+	if err != nil {
+		return llm.Response{}, err
+	}
+	if err := a.begin(ctx, heart); err != nil {
+		pass.Done(lane.Outcome{})
+		return llm.Response{}, err
+	}
+	response, err := a.Model.Complete(ctx, req, func(p llm.Progress) {
+		heart.note(func(b *Beat) { b.Bytes = p.Bytes })
+	})
+	pass.Done(outcome(response, err))
+	if err == nil && response.FinishReason == "length" {
+		err = cutShort(response)
+	}
+	return response, err
 }
 
 // again is the answer of an entry that was found. What an earlier attempt of this very activity paid,

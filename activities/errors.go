@@ -25,6 +25,9 @@ const (
 // failed tells Temporal whether calling again can help, and when. A rate limit does not use up the
 // attempts; a cancel and a worker that stops are no failures of the call at all.
 func (a *Activities) failed(ctx context.Context, heart *heart, err error) error {
+	if _, ours := errors.AsType[*temporal.ApplicationError](err); ours {
+		return err // no call was made
+	}
 	if ctx.Err() != nil {
 		heart.last(ctx, func(b *Beat) { b.Stopped++ })
 		return stopped(ctx)

@@ -15,6 +15,7 @@ type Beat struct {
 	Done      int    // of Total, in pages or records
 	Total     int
 	Bytes     int       // of answer text so far
+	Waiting   bool      // for a turn in the lane
 	Calls     int       // provider calls begun, over all attempts
 	Errors    int       // of them, those that failed
 	Throttled int       // of them, those that were asked to wait

@@ -16,6 +16,7 @@ import (
 
 	"longhaul/activities"
 	"longhaul/internal/document"
+	"longhaul/internal/lane"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/llm/openai"
 	"longhaul/internal/storage"
@@ -50,7 +51,7 @@ func newBench(t *testing.T) *bench {
 	reader := document.NewExtractor(document.Options{Workers: 2})
 	t.Cleanup(func() { _ = reader.Close() })
 	b.do = &activities.Activities{
-		Bucket: b.bucket, Ledger: storage.NewLedger(b.bucket), Files: storage.NewFiles(b.bucket), Model: model,
+		Bucket: b.bucket, Ledger: storage.NewLedger(b.bucket), Files: storage.NewFiles(b.bucket), Model: model, Lane: lane.New(lane.Limits{Concurrency: 50}),
 		DefaultModel: "test-model", Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
 		Scratch: t.TempDir(), ChunkTokens: 200, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler),
 	}

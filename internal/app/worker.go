@@ -15,6 +15,7 @@ import (
 
 	"longhaul/activities"
 	"longhaul/internal/document"
+	"longhaul/internal/lane"
 	"longhaul/internal/llm/openai"
 	"longhaul/internal/llm/simulated"
 	"longhaul/internal/storage"
@@ -99,9 +100,13 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	})
 	go a.warm(ctx, reader)
 	cfg := a.Config
+	gate := lane.New(lane.Limits{
+		Concurrency: cfg.Worker.LLMConcurrency, Requests: float64(cfg.LLM.RequestsPerMinute), Tokens: float64(cfg.LLM.TokensPerMinute),
+	})
+	go a.share(ctx, gate)
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Model: model, DefaultModel: cfg.LLM.Model, Reader: reader,
+		Model: model, Lane: gate, DefaultModel: cfg.LLM.Model, Reader: reader,
 		Fetcher: document.NewFetcher(document.FetchOptions{
 			AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 		}),

@@ -40,15 +40,17 @@ type Worker struct {
 
 // LLM is the model provider.
 type LLM struct {
-	Provider    string        `knob:"provider" default:"" help:"name of the provider in errors and logs; empty means the host of base_url"`
-	BaseURL     string        `knob:"base_url" default:"" help:"address of an OpenAI-compatible API, up to and with /v1; empty means OpenAI's if there is a key, and the built-in simulated model if not"`
-	Key         Secret        `knob:"key" default:"" help:"API key of the provider; with neither key nor base_url set, OPENAI_API_KEY and OPENAI_BASE_URL are used"`
-	Model       string        `knob:"model" default:"" help:"model for tasks that name none; empty means gpt-5-mini"`
-	Profile     string        `knob:"profile" default:"" help:"whose habits to expect: openai or generic; empty means openai at OpenAI's address, generic elsewhere"`
-	Timeout     time.Duration `knob:"timeout" default:"30m" min:"1s" help:"longest that one call may take"`
-	IdleTimeout time.Duration `knob:"idle_timeout" default:"2m" min:"1s" help:"longest silence within one call"`
-	ChunkTokens int           `knob:"chunk_tokens" default:"3000" min:"200" help:"largest piece of a document in one call, in tokens"`
-	MaxAttempts int           `knob:"max_attempts" default:"6" min:"1" help:"calls made for one answer before giving up; waiting for a rate limit does not count"`
+	Provider          string        `knob:"provider" default:"" help:"name of the provider in errors and logs; empty means the host of base_url"`
+	BaseURL           string        `knob:"base_url" default:"" help:"address of an OpenAI-compatible API, up to and with /v1; empty means OpenAI's if there is a key, and the built-in simulated model if not"`
+	Key               Secret        `knob:"key" default:"" help:"API key of the provider; with neither key nor base_url set, OPENAI_API_KEY and OPENAI_BASE_URL are used"`
+	Model             string        `knob:"model" default:"" help:"model for tasks that name none; empty means gpt-5-mini"`
+	Profile           string        `knob:"profile" default:"" help:"whose habits to expect: openai or generic; empty means openai at OpenAI's address, generic elsewhere"`
+	Timeout           time.Duration `knob:"timeout" default:"30m" min:"1s" help:"longest that one call may take"`
+	IdleTimeout       time.Duration `knob:"idle_timeout" default:"2m" min:"1s" help:"longest silence within one call"`
+	RequestsPerMinute int           `knob:"requests_per_minute" default:"0" help:"calls a minute that the key may make, over all workers; 0 means no limit"`
+	TokensPerMinute   int           `knob:"tokens_per_minute" default:"0" help:"tokens a minute that the key may use, over all workers; 0 means no limit"`
+	ChunkTokens       int           `knob:"chunk_tokens" default:"3000" min:"200" help:"largest piece of a document in one call, in tokens"`
+	MaxAttempts       int           `knob:"max_attempts" default:"6" min:"1" help:"calls made for one answer before giving up; waiting for a rate limit does not count"`
 }
 
 // Simulated reports whether the built-in model answers because no provider was named.

@@ -10,6 +10,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
 	"longhaul/activities"
 	"longhaul/internal/task"
@@ -79,13 +80,17 @@ func told(failure *failurepb.Failure) string {
 	}
 }
 
-// throttled tells when a task waits for a rate limit: when none of its calls runs and one was asked
-// to come back later.
+// throttled tells when a task waits for a rate limit: when none of its calls is made at the moment and
+// one waits for its turn in the lane, or was asked to come back later.
 func throttled(pending []*workflowpb.PendingActivityInfo) *task.Waiting {
 	var until *time.Time
+	queued := false
 	for _, p := range pending {
 		if p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
-			return nil
+			if !inLane(p) {
+				return nil
+			}
+			queued = true
 		}
 		failure := p.GetLastFailure().GetApplicationFailureInfo()
 		if at := p.GetNextAttemptScheduleTime(); failure.GetType() == string(task.RateLimited) && at != nil {
@@ -94,10 +99,10 @@ func throttled(pending []*workflowpb.PendingActivityInfo) *task.Waiting {
 			}
 		}
 	}
-	if until == nil {
+	if until == nil && !queued {
 		return nil
 	}
-	return &task.Waiting{Reason: "rate_limit", Until: until, Detail: "the model provider asked to wait"}
+	return &task.Waiting{Reason: "rate_limit", Until: until, Detail: "the model provider's limit is used up for the moment"}
 }
 
 // patienceWith is how long there must have been no worker before a task is said to wait for one. A
@@ -108,6 +113,13 @@ func patienceWith(s task.State) time.Duration {
 		return 0
 	}
 	return 5 * time.Second
+}
+
+// inLane reports whether a running call waits for its turn.
+func inLane(p *workflowpb.PendingActivityInfo) bool {
+	var beat activities.Beat
+	err := converter.GetDefaultDataConverter().FromPayloads(p.GetHeartbeatDetails(), &beat)
+	return err == nil && beat.Waiting
 }
 
 // workerWatch remembers for a moment whether a worker asks for work, for all readers.

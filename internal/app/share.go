@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"longhaul/activities"
+	"longhaul/internal/lane"
+)
+
+// How often a worker counts the workers, and how long one counts after it was last seen: a poll lasts
+// up to a minute. One that was killed keeps its share until then.
+const (
+	countEvery = 5 * time.Second
+	seenWithin = 70 * time.Second
+)
+
+// share divides the limits a minute by the number of workers that live, until ctx ends: they all use
+// one key.
+func (a *App) share(ctx context.Context, gate *lane.Lane) {
+	if a.Config.LLM.RequestsPerMinute == 0 && a.Config.LLM.TokensPerMinute == 0 {
+		return
+	}
+	tick := time.NewTicker(countEvery)
+	defer tick.Stop()
+	for {
+		if n := a.countWorkers(ctx); n > 0 {
+			gate.Share(n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// countWorkers counts the processes that poll for decisions, as every worker does at all times; 0 when it
+// cannot be known.
+func (a *App) countWorkers(ctx context.Context) int {
+	answer, err := a.Temporal.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: a.Temporal.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: activities.QueueWorkflows},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+	})
+	if err != nil {
+		return 0
+	}
+	live := map[string]bool{}
+	for _, poller := range answer.GetPollers() {
+		if time.Since(poller.GetLastAccessTime().AsTime()) < seenWithin {
+			live[poller.GetIdentity()] = true
+		}
+	}
+	return len(live)
+}
