@@ -46,6 +46,6 @@ type Fetcher interface {
 type Task struct {
 	ID      string
 	Tenant  string
-	Lineage string // id of the first task of a replay chain: where paid answers are looked up
+	Lineage string // where paid answers are looked up: the id of the first of the tasks that share them
 	Model   string // "" means the default
 }

@@ -46,7 +46,7 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 	}
 	var found entry
 	if ok, err := a.Ledger.Look(ctx, key, &found); err != nil || ok {
-		return found.again(ctx, key, heart.now().Calls), err
+		return found.answer(ctx, key, heart.now().Calls), err
 	}
 
 	if err := a.begin(ctx, heart); err != nil {
@@ -67,9 +67,9 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 	return Answer{Key: key, Usage: usage(response.Usage), Calls: heart.now().Calls, Simulated: response.Simulated}, nil
 }
 
-// again is the answer of an entry that was found. What an earlier attempt of this very activity paid,
+// answer is that of an entry that was found. What an earlier attempt of this very activity paid,
 // and could not tell of because it was lost, is this activity's to tell.
-func (e entry) again(ctx context.Context, key string, calls int) Answer {
+func (e entry) answer(ctx context.Context, key string, calls int) Answer {
 	answer := Answer{Key: key, Simulated: e.Simulated}
 	if e.By == payer(ctx) {
 		answer.Usage, answer.Calls = usage(e.Usage), calls
