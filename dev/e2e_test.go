@@ -10,13 +10,16 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
+	"longhaul/activities"
 	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
@@ -409,4 +412,54 @@ func TestAttempts(t *testing.T) {
 	for i, call := range calls[1:] {
 		require.GreaterOrEqual(t, call.Began.Sub(calls[i].Ended), time.Second, "call %d came too early", i+2)
 	}
+}
+
+// A worker that is stopped in order hands its calls on, and does not make them look lost.
+func TestGentleStop(t *testing.T) {
+	s := newStack(t, "LONGHAUL_WORKER_STOP_TIMEOUT=1s")
+	s.provider.On("[doc-000]", llmtest.Reply{End: llmtest.Silence}, llmtest.Reply{End: llmtest.Silence}, llmtest.Reply{})
+	id := s.submit(notes(1))
+	for stop := 1; stop <= 2; stop++ {
+		require.NoError(t, s.provider.WaitFor(s.soon(), stop))
+		require.NoError(t, s.worker.cmd.Process.Signal(syscall.SIGTERM))
+		<-s.worker.end
+		require.NoError(t, s.provider.WaitGone(s.soon(), stop))
+		require.Equal(t, activities.Beat{Stage: "summarising note-0", Calls: stop, Stopped: stop}, s.beat(workflows.GroupID(id, 0)))
+		s.worker = s.start("worker")
+	}
+	require.Equal(t, task.Full, s.finish(id).Outcome)
+	require.Equal(t, 3, s.provider.Counts().Total)
+}
+
+// beat is the last heartbeat of a workflow's one pending activity.
+func (s *stack) beat(id string) (b activities.Beat) {
+	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
+	require.NoError(s.t, err)
+	defer c.Close()
+	d, err := c.Client.DescribeWorkflow(context.Background(), id, "")
+	require.NoError(s.t, err)
+	pending := d.RawResponse.GetPendingActivities()
+	require.Len(s.t, pending, 1)
+	require.NoError(s.t, converter.GetDefaultDataConverter().FromPayloads(pending[0].GetHeartbeatDetails(), &b))
+	return b
+}
+
+// A provider that is down for a while uses up no attempts: calls go on when it is back.
+func TestProviderOutage(t *testing.T) {
+	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=1")
+	address := strings.TrimSuffix(strings.TrimPrefix(s.provider.URL(), "http://"), "/v1")
+	s.provider.Close()
+	id := s.submit(notes(3))
+	var now task.Task
+	require.Eventually(t, func() bool {
+		_, body := s.get("/v1/tasks/" + id)
+		return json.Unmarshal([]byte(body), &now) == nil && now.Retrying != nil && now.Retrying.Attempt >= 3
+	}, time.Minute, 100*time.Millisecond)
+	require.Contains(t, now.Retrying.LastError, "cannot be reached")
+	require.NotContains(t, now.Retrying.LastError, address, "where our provider is, is not for tenants")
+	back, err := llmtest.Start(address)
+	require.NoError(t, err)
+	t.Cleanup(back.Close)
+	require.Equal(t, task.Full, s.finish(id).Outcome)
+	require.Equal(t, 3, back.Counts().Total)
 }
