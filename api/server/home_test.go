@@ -62,7 +62,7 @@ func TestRefused_isNotWaitedFor(t *testing.T) {
 // raw makes a request byte by byte and reads its answer to the end of the connection.
 func raw(t *testing.T, a *api, method, host, origin, more string) int {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.srv.URL, "http://"))
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(a.srv.URL, "http://"))
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
