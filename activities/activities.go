@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"longhaul/internal/document"
 	"longhaul/internal/lane"
@@ -24,14 +25,19 @@ type Activities struct {
 	Ledger       storage.Ledger
 	Files        storage.Files
 	Model        llm.Model
-	Lane         *lane.Lane // the gate in front of Model
-	DefaultModel string     // for tasks that name none
+	Lane         Gate   // in front of Model
+	DefaultModel string // for tasks that name none
 	Reader       Reader
 	Fetcher      Fetcher
 	Scratch      string // a local folder for documents while they are read
 	ChunkTokens  int    // the most tokens of text in one model call
 	MaxAttempts  int    // how often a failing model call is made; waiting for a rate limit is not failing
 	Log          *slog.Logger
+}
+
+// Gate lets calls to a provider in: lane.Lane.
+type Gate interface {
+	Enter(ctx context.Context, tenant string, tokens int, patience time.Duration) (*lane.Pass, error)
 }
 
 // Reader gets text out of a document on disk: document.Extractor.
@@ -48,6 +54,6 @@ type Fetcher interface {
 type Task struct {
 	ID      string
 	Tenant  string
-	Lineage string // id of the first task of a replay chain: where paid answers are looked up
+	Lineage string // where paid answers are looked up: the id of the first of the tasks that share them
 	Model   string // "" means the default
 }

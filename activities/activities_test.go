@@ -208,10 +208,11 @@ func TestTally(t *testing.T) {
 		items   []task.Item
 		outcome task.Outcome
 	}{
-		"all":  {[]task.Item{good, good}, task.Full},
-		"some": {[]task.Item{good, bad}, task.Partial},
-		"none": {[]task.Item{bad, bad}, task.None},
-		"cut":  {[]task.Item{good, cut}, task.Partial},
+		"all":      {[]task.Item{good, good}, task.Full},
+		"some":     {[]task.Item{good, bad}, task.Partial},
+		"none":     {[]task.Item{bad, bad}, task.None},
+		"cut":      {[]task.Item{good, cut}, task.Partial},
+		"no items": {nil, task.None},
 	}
 	for name, test := range tests {
 		f := tally(test.items)
@@ -219,6 +220,29 @@ func TestTally(t *testing.T) {
 		require.Equal(t, len(test.items), f.Counts.Succeeded+f.Counts.Failed+f.Counts.Cancelled, name)
 	}
 	require.Equal(t, task.NoText, tally([]task.Item{good, bad}).First.Code)
+}
+
+// A record that cannot be read must not leave its document out of a digest in silence.
+func TestDigestItems_aFaultIsNoGap(t *testing.T) {
+	t.Parallel()
+	b, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Model: &fixed{}, Log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, b.PutJSON(t.Context(), storage.GroupKey("task_a", 0), groupPaper{}))
+	require.NoError(t, b.Put(t.Context(), storage.ItemKey("task_a", 1), "", []byte("{half")))
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	_, err = env.ExecuteActivity(a.DigestItems, DigestRequest{Task: Task{ID: "task_a"}, To: 2})
+	require.ErrorContains(t, err, "000001.json")
+	_, err = env.ExecuteActivity(a.DigestItems, DigestRequest{Task: Task{ID: "task_a"}, To: 1})
+	require.NoError(t, err, "one that is not there is none of ours")
+}
+
+// The ledger's steps stand in its keys: another name would pay again for what a task in flight has.
+func TestLedgerSteps(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"summarise", "combine", "digest"}, []string{stepPart, stepCombine, stepDigest})
 }
 
 func TestReport(t *testing.T) {

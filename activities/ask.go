@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"path"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -48,9 +49,10 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 	}
 	var found entry
 	if ok, err := a.Ledger.Look(ctx, key, &found); err != nil || ok {
-		return found.again(ctx, key, heart.now().Calls), err
+		return found.answer(ctx, key, heart.now().Calls), err
 	}
 
+	req.IdempotencyKey = path.Base(key) // the same for every attempt, and for no other request
 	response, err := a.call(ctx, heart, t, req)
 	if err != nil {
 		return Answer{}, a.failed(ctx, heart, err)
@@ -81,9 +83,9 @@ func (a *Activities) call(ctx context.Context, heart *heart, t Task, req llm.Req
 	return response, err
 }
 
-// again is the answer of an entry that was found. What an earlier attempt of this very activity paid,
+// answer is that of an entry that was found. What an earlier attempt of this very activity paid,
 // and could not tell of because it was lost, is this activity's to tell.
-func (e entry) again(ctx context.Context, key string, calls int) Answer {
+func (e entry) answer(ctx context.Context, key string, calls int) Answer {
 	answer := Answer{Key: key, Simulated: e.Simulated}
 	if e.By == payer(ctx) {
 		answer.Usage, answer.Calls = usage(e.Usage), calls

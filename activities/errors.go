@@ -36,6 +36,10 @@ func (a *Activities) failed(ctx context.Context, heart *heart, err error) error 
 	if !ok {
 		refusal = &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Message: err.Error(), Err: err}
 	}
+	most := a.MaxAttempts
+	if refusal.Tries > 0 {
+		most = min(most, refusal.Tries)
+	}
 	down := outage(refusal)
 	b := heart.last(ctx, func(b *Beat) { b.count(refusal.Class, down) })
 	a.Log.Info("model call failed", "error", refusal, "class", refusal.Class, "calls", b.Calls, "errors", b.Errors, "throttled", b.Throttled, "down", b.Down)
@@ -46,7 +50,7 @@ func (a *Activities) failed(ctx context.Context, heart *heart, err error) error 
 		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Down))
 	case refusal.Class == llm.Wait && time.Since(b.Since) < throttlePatience:
 		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Throttled))
-	case refusal.Class == llm.Retry && !down && b.Errors < a.MaxAttempts:
+	case refusal.Class == llm.Retry && !down && b.Errors < most:
 		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Errors))
 	default:
 		return final(refusal.Task(), b.Calls)
@@ -56,10 +60,13 @@ func (a *Activities) failed(ctx context.Context, heart *heart, err error) error 
 // outage reports whether a call never reached a model that works: nobody listened, or a gateway said
 // that nobody is behind it.
 func outage(e *llm.Error) bool {
-	if dial, ok := errors.AsType[*net.OpError](e.Err); ok && dial.Op == "dial" {
-		return e.Class == llm.Retry
+	if e.Class != llm.Retry || e.Code != task.ModelUnavailable {
+		return false
 	}
-	return e.Class == llm.Retry && (e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable)
+	if dial, ok := errors.AsType[*net.OpError](e.Err); ok && dial.Op == "dial" {
+		return true
+	}
+	return e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable
 }
 
 func (b *Beat) count(class llm.Class, down bool) {

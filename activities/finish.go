@@ -22,7 +22,6 @@ import (
 type FinishRequest struct {
 	Task      Task
 	Documents int
-	Unplanned bool        // the plan was never made: there are no items
 	Groups    int         // in how many the documents were shared out
 	Rest      *task.Error // why items without an outcome have none
 	Cut       []Cut       // what such items used by then, of those that were in hand
@@ -76,9 +75,6 @@ const reportName = "summary.md"
 func (a *Activities) FinishSummary(ctx context.Context, req FinishRequest) (Finished, error) {
 	heart := startHeart(ctx, "storing")
 	defer heart.Stop()
-	if req.Unplanned {
-		return Finished{Outcome: task.None}, nil
-	}
 	items, err := a.settle(ctx, heart, req)
 	if err != nil {
 		return Finished{}, err
@@ -188,9 +184,9 @@ func tally(items []task.Item) Finished {
 		}
 	}
 	switch f.Counts.Succeeded {
-	case len(items):
-	case 0:
+	case 0: // also of a task that was stopped before its documents were shared out
 		f.Outcome = task.None
+	case len(items):
 	default:
 		f.Outcome = task.Partial
 	}

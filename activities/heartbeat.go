@@ -77,7 +77,7 @@ func (h *heart) Stop() {
 func (h *heart) last(ctx context.Context, change func(*Beat)) Beat {
 	h.Stop()
 	h.note(change)
-	activity.RecordHeartbeat(ctx, h.now())
+	activity.RecordHeartbeat(context.WithoutCancel(ctx), h.now()) // also of one that is cut off
 	return h.now()
 }
 

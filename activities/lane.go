@@ -21,10 +21,13 @@ func (a *Activities) enter(ctx context.Context, heart *heart, t Task, req llm.Re
 	pass, err := a.Lane.Enter(ctx, t.Tenant, estimate(req), lanePatience)
 	heart.note(func(b *Beat) { b.Waiting = false })
 	closed, ok := errors.AsType[*lane.Closed](err)
-	if !ok {
-		return pass, err
+	if err != nil && !ok {
+		return nil, stopped(ctx)
 	}
-	if refusal, stopped := errors.AsType[*llm.Error](closed.Why); stopped {
+	if !ok {
+		return pass, nil
+	}
+	if refusal, dead := errors.AsType[*llm.Error](closed.Why); dead {
 		e := refusal.Task()
 		e.Detail += "; no more calls are made with this key for some minutes. When it is mended, run the task again"
 		return nil, final(e, heart.now().Calls)
@@ -47,14 +50,19 @@ func estimate(req llm.Request) int {
 func outcome(response llm.Response, err error) lane.Outcome {
 	refusal, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return lane.Outcome{Tokens: int(response.Usage.InputTokens + response.Usage.OutputTokens)}
+		return lane.Outcome{Tokens: int(response.Usage.InputTokens + response.Usage.OutputTokens), Limits: limits(response.Limits)}
 	}
 	o := lane.Outcome{
 		Tokens:    int(refusal.Partial.InputTokens + refusal.Partial.OutputTokens),
 		Throttled: refusal.Class == llm.Wait, RetryAfter: refusal.RetryAfter,
+		Limits: limits(refusal.Limits),
 	}
 	if refusal.Code == task.ModelQuota || refusal.Code == task.ModelAuth {
 		o.Stop = refusal
 	}
 	return o
+}
+
+func limits(told llm.Limits) lane.Limits {
+	return lane.Limits{Requests: told.Requests, Tokens: told.Tokens}
 }

@@ -47,6 +47,9 @@ const (
 	stepDigest  = "digest"
 )
 
+// overAll asks for a digest.
+const overAll = "Write one summary over all of them: what they have in common, what differs, what matters most."
+
 // SummarisePart is one model call: the summary of a part.
 func (a *Activities) SummarisePart(ctx context.Context, req PartRequest) (Answer, error) {
 	heart := startHeart(ctx, "summarising")
@@ -93,7 +96,7 @@ func (a *Activities) CombineAnswers(ctx context.Context, req CombineRequest) (An
 	}
 	step, order := stepCombine, "The user gives you summaries of consecutive parts of one document. Write one summary of the whole document from them."
 	if req.Digest {
-		step, order = stepDigest, "The user gives you summaries of groups of documents. Write one summary over all of them: what they have in common, what differs, what matters most."
+		step, order = stepDigest, "The user gives you summaries of groups of documents. "+overAll
 	}
 	answer, err := a.ask(ctx, heart, req.Task, step, llm.Request{Messages: []llm.Message{
 		{Role: "system", Content: paper.orders(order)},
@@ -117,11 +120,14 @@ func (a *Activities) DigestItems(ctx context.Context, req DigestRequest) (Answer
 	var parts []string
 	for i := req.From; i < req.To; i++ {
 		item, err := a.item(ctx, req.Task, i)
-		if errors.Is(err, storage.ErrNotFound) || item.Status != task.ItemSucceeded {
+		if errors.Is(err, storage.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return Answer{}, err
+			return Answer{}, err // of ours: the document must not be missing for it
+		}
+		if item.Status != task.ItemSucceeded {
+			continue
 		}
 		summary, err := summaryOf(item)
 		if err != nil {
@@ -133,7 +139,7 @@ func (a *Activities) DigestItems(ctx context.Context, req DigestRequest) (Answer
 		return Answer{}, nil
 	}
 	return a.ask(ctx, heart, req.Task, stepDigest, llm.Request{Messages: []llm.Message{
-		{Role: "system", Content: paper.orders("The user gives you summaries of documents. Write one summary over all of them: what they have in common, what differs, what matters most.")},
+		{Role: "system", Content: paper.orders("The user gives you summaries of documents. " + overAll)},
 		{Role: "user", Content: strings.Join(parts, "\n")},
 	}})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"container/heap"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -107,4 +108,39 @@ func BenchmarkRecovery(b *testing.B) {
 	}
 	slices.Sort(seconds)
 	b.ReportMetric(seconds[len(seconds)/2], "recovered-s")
+}
+
+// BenchmarkRateLimit summarises 600 documents with a provider that allows 600 requests in any minute and
+// turns the rest away, with one worker and with three.
+func BenchmarkRateLimit(b *testing.B) {
+	for _, workers := range []int{1, 3} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			s := newStack(b, "LONGHAUL_LLM_REQUESTS_PER_MINUTE=600")
+			for range workers - 1 {
+				s.start("worker")
+			}
+			time.Sleep(10 * time.Second) // until the workers have counted each other
+			for b.Loop() {
+				s.provider.Reset()
+				refused := 0
+				var taken []time.Time
+				s.provider.Handle(func(llmtest.Call) llmtest.Reply {
+					now := time.Now()
+					for len(taken) > 0 && now.Sub(taken[0]) > time.Minute {
+						taken = taken[1:]
+					}
+					if len(taken) >= 600 {
+						refused++
+						return llmtest.RateLimit(1)
+					}
+					taken = append(taken, now)
+					return llmtest.Reply{}.After(500 * time.Millisecond)
+				})
+				done := s.finish(s.submit(notes(600)))
+				require.Equal(b, task.Full, done.Outcome)
+				b.ReportMetric(done.FinishedAt.Sub(done.CreatedAt).Seconds(), "wall-s")
+				b.ReportMetric(float64(refused), "refused")
+			}
+		})
+	}
 }

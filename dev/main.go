@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -87,7 +86,7 @@ func serve(ctx context.Context, opts options, cfg config.Config, stdout io.Write
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w (choose another address with --api)", err)
 	}
-	failed := (<-chan error)(nil)
+	var failed <-chan error
 	address := ""
 	if os.Getenv("TEMPORAL_ADDRESS") == "" {
 		temporal, err := launch(ctx, opts, cfg, stdout)
@@ -153,5 +152,5 @@ func launch(ctx context.Context, opts options, cfg config.Config, stdout io.Writ
 	if opts.memory {
 		data = ""
 	}
-	return startTemporal(ctx, temporalOptions{Binary: binary, Data: data, Port: opts.temporalPort, UIPort: opts.uiPort, Log: slog.Default()})
+	return startTemporal(ctx, temporalOptions{Binary: binary, Data: data, Port: opts.temporalPort, UIPort: opts.uiPort, Log: app.NewLog(cfg.Log)})
 }

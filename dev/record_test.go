@@ -19,6 +19,7 @@ import (
 	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
+	"longhaul/workflows"
 )
 
 var record = flag.String("record", "", "record histories of a kind, or of all, into workflows/testdata/histories")
@@ -34,12 +35,17 @@ func TestRecord(t *testing.T) {
 		"parts":     recordParts,
 		"failures":  recordFailures,
 		"cancelled": recordCancelled,
+		"continued": recordContinued,
 	}}
 	for kind, shapes := range shapes {
 		for name, run := range shapes {
 			if *record == "all" || *record == kind {
 				t.Run(kind+"/"+name, func(t *testing.T) {
-					s := newStack(t)
+					opts := temporalOptions{}
+					if name == "continued" {
+						opts.HistoryEvents = 40
+					}
+					s := newStackOn(t, opts, "LONGHAUL_LLM_CHUNK_TOKENS=200")
 					s.keep(kind, name, run(s))
 				})
 			}
@@ -54,7 +60,7 @@ func recordDigest(s *stack) string {
 }
 
 func recordParts(s *stack) string {
-	return s.finish(s.submit(task.SummaryInput{Documents: []task.Document{{Name: "long", Text: story(12_000)}, {Text: "Short."}}})).ID
+	return s.finish(s.submit(task.SummaryInput{Documents: []task.Document{{Name: "long", Text: story(2_000)}, {Text: "Short."}}})).ID
 }
 
 func recordFailures(s *stack) string {
@@ -62,6 +68,15 @@ func recordFailures(s *stack) string {
 	s.provider.On("[doc-001]", llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"flagged","code":"content_filter"}}`))
 	in := notes(3)
 	in.Documents = append(in.Documents, task.Document{URL: "http://127.0.0.1:9/nothing"})
+	return s.finish(s.submit(in)).ID
+}
+
+func recordContinued(s *stack) string {
+	in := task.SummaryInput{}
+	for i := range 30 {
+		in.Documents = append(in.Documents, task.Document{Text: fmt.Sprintf("Keeper %d. ", i) + story(2000)})
+	}
+	in.Documents = append(in.Documents, notes(600).Documents...)
 	return s.finish(s.submit(in)).ID
 }
 
@@ -78,7 +93,7 @@ func (s *stack) keep(kind, name, id string) {
 	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
 	require.NoError(s.t, err)
 	defer c.Close()
-	for workflow, file := range map[string]string{id: name, id + ".group-0": name + "-group"} {
+	for workflow, file := range map[string]string{id: name, workflows.GroupID(id, 0): name + "-group"} {
 		dir := filepath.Join("..", "workflows", "testdata", "histories", kind)
 		require.NoError(s.t, os.MkdirAll(dir, 0o755))
 		answer, err := c.Client.WorkflowService().GetWorkflowExecutionHistory(context.Background(), &workflowservice.GetWorkflowExecutionHistoryRequest{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -156,11 +155,7 @@ func (c *cli) version() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(*cobra.Command, []string) error {
-			version := "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version = info.Main.Version
-			}
-			c.print("longhaul %s", version)
+			c.print("longhaul %s", task.Version)
 			return nil
 		},
 	}

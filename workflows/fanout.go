@@ -14,8 +14,8 @@ import (
 const callsAtOnce = 100
 
 // each runs f for every index below n, at most window of them at a time: when one ends the next
-// begins. It waits for all, and gives the first error by index.
-func each(ctx workflow.Context, window, n int, f func(ctx workflow.Context, i int) error) error {
+// begins. It waits for all, and gives their errors by index; nil where there is none.
+func each(ctx workflow.Context, window, n int, f func(ctx workflow.Context, i int) error) []error {
 	slots := workflow.NewSemaphore(ctx, int64(window))
 	all := workflow.NewWaitGroup(ctx)
 	errs := make([]error, n)
@@ -32,6 +32,11 @@ func each(ctx workflow.Context, window, n int, f func(ctx workflow.Context, i in
 	}
 	clean, _ := workflow.NewDisconnectedContext(ctx)
 	all.Wait(clean)
+	return errs
+}
+
+// first is the first error there is.
+func first(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -47,11 +52,11 @@ type combine func(ctx workflow.Context, answers []string, last bool) (activities
 func reduce(ctx workflow.Context, fanIn int, answers []string, f combine) (activities.Answer, error) {
 	for len(answers) > fanIn {
 		next := make([]activities.Answer, (len(answers)+fanIn-1)/fanIn)
-		err := each(ctx, callsAtOnce, len(next), func(ctx workflow.Context, i int) (err error) {
+		errs := each(ctx, callsAtOnce, len(next), func(ctx workflow.Context, i int) (err error) {
 			next[i], err = whole(ctx, answers[i*fanIn:min((i+1)*fanIn, len(answers))], false, f)
 			return err
 		})
-		if err != nil {
+		if err := first(errs); err != nil {
 			return activities.Answer{}, err
 		}
 		answers = keys(next)
@@ -72,15 +77,15 @@ func whole(ctx workflow.Context, answers []string, last bool, f combine) (activi
 		return answer, err
 	}
 	half := len(answers) / 2
-	first, err := whole(ctx, answers[:half], false, f)
+	one, err := whole(ctx, answers[:half], false, f)
 	if err != nil {
-		return first, err
+		return one, err
 	}
-	second, err := whole(ctx, answers[half:], false, f)
+	other, err := whole(ctx, answers[half:], false, f)
 	if err != nil {
-		return second, err
+		return other, err
 	}
-	return f(ctx, []string{first.Key, second.Key}, last)
+	return f(ctx, []string{one.Key, other.Key}, last)
 }
 
 // tooLong reports whether a model refused a text for its length.

@@ -18,6 +18,8 @@ type Kind struct {
 	Input       func() Input // an empty input to decode into
 	Example     string       // a POST /v1/tasks body
 
+	StepOf map[string]string // the step that each of its activities belongs to
+
 	run      func(workflow.Context, Start) (Ending, error)
 	children map[string]any // its child workflows, by name
 }
@@ -36,6 +38,7 @@ func Kinds() []Kind {
 			Name: "summary", Title: "Summarise documents",
 			Description: "Reads documents (PDF, DOCX, HTML, EPUB, Markdown, text, CSV) of any length and writes a summary of each, and a digest over all of them if asked.",
 			Steps:       summarySteps,
+			StepOf:      summaryActivities,
 			Input:       func() Input { return new(task.SummaryInput) },
 			Example:     `{"kind":"summary","input":{"documents":[{"name":"note","text":"The harbour was rebuilt in 1911. It is deeper now, and larger ships call."}],"words":100}}`,
 			run:         Summary,

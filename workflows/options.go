@@ -18,42 +18,26 @@ const heartbeat = 4 * time.Second
 // limit is what makes a task go on soon after its worker was killed in the middle of one.
 const TaskTimeout = 5 * time.Second
 
-// retry tries again after half a second, doubled each time up to a limit, as often as it takes: the
-// activities say themselves when there is no use. A panic is a bug of ours, which no second attempt
-// mends.
-func retry(limit time.Duration) *temporal.RetryPolicy {
-	return &temporal.RetryPolicy{
-		InitialInterval: 500 * time.Millisecond, MaximumInterval: limit, NonRetryableErrorTypes: []string{"PanicError"},
-	}
-}
-
 // modelCall is for a call to a model: as long as it takes, and as often as the activity itself says
-// (it keeps the budget of errors). A cancel waits for the call to end, so that an answer that has
-// been paid for is kept.
+// (it keeps the budget of errors).
 func modelCall(ctx workflow.Context, summary string) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: activities.QueueLLM, StartToCloseTimeout: 2 * time.Hour, HeartbeatTimeout: heartbeat,
-		WaitForCancellation: true, Summary: summary,
-		RetryPolicy: retry(time.Minute),
-	})
+	return doing(ctx, activities.QueueLLM, 2*time.Hour, time.Minute, summary)
 }
 
-// reading is for fetching and reading documents.
-func reading(ctx workflow.Context, summary string) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: activities.QueueDocuments, StartToCloseTimeout: 15 * time.Minute, HeartbeatTimeout: heartbeat,
-		WaitForCancellation: true, Summary: summary,
-		RetryPolicy: retry(30 * time.Second),
-	})
+// documentWork is for fetching and reading documents, and for our own records of them.
+func documentWork(ctx workflow.Context, summary string) workflow.Context {
+	return doing(ctx, activities.QueueDocuments, 15*time.Minute, 30*time.Second, summary)
 }
 
-// keeping is for our own records: until it works, because a task must not lose what it paid for to
-// a bucket that is down for an hour.
-func keeping(ctx workflow.Context, summary string) workflow.Context {
+// doing is what all activities share. They are tried again after half a second, doubled each time up to a
+// limit, as often as it takes: they say themselves when there is no use. A panic is a bug of ours, which
+// no second attempt mends. A cancel waits for them to end, so that what has been paid for is kept.
+func doing(ctx workflow.Context, queue string, limit, pause time.Duration, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: activities.QueueDocuments, StartToCloseTimeout: 15 * time.Minute, HeartbeatTimeout: heartbeat,
-		WaitForCancellation: true, Summary: summary,
-		RetryPolicy: retry(30 * time.Second),
+		TaskQueue: queue, StartToCloseTimeout: limit, HeartbeatTimeout: heartbeat, WaitForCancellation: true, Summary: summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: 500 * time.Millisecond, MaximumInterval: pause, NonRetryableErrorTypes: []string{"PanicError"},
+		},
 	})
 }
 

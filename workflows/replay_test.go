@@ -1,12 +1,16 @@
 package workflows_test
 
 import (
+	"maps"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/worker"
 
+	"longhaul/activities"
 	"longhaul/workflows"
 )
 
@@ -29,6 +33,25 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// Every activity belongs to a step of the kinds that use it, or readers would be shown its Go name. The
+// names are in histories, so they are for ever.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	steps := map[string]string{}
+	for _, kind := range workflows.Kinds() {
+		for activity, step := range kind.StepOf {
+			require.Contains(t, kind.Steps, step)
+			steps[activity] = step
+		}
+	}
+	for method := range reflect.TypeFor[*activities.Activities]().Methods() {
+		require.Contains(t, steps, method.Name)
+	}
+	require.Equal(t, []string{
+		"CombineAnswers", "DigestItems", "FailItem", "FetchDocument", "FinishSummary", "HalvePart", "PlanSummary", "ReadDocuments", "SummarisePart",
+	}, slices.Sorted(maps.Keys(steps)))
+}
+
 // The names that histories, clients and search know are for ever.
 func TestNames(t *testing.T) {
 	t.Parallel()
@@ -37,6 +60,7 @@ func TestNames(t *testing.T) {
 		kinds = append(kinds, kind.Name)
 	}
 	require.Equal(t, []string{"summary"}, kinds)
+	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
 	require.Equal(t, []string{"facts", "state", "status"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{
 		workflows.AttrTenant.GetName(), workflows.AttrKind.GetName(), workflows.AttrState.GetName(), workflows.AttrLabels.GetName(),

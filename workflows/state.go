@@ -29,7 +29,7 @@ type Facts struct {
 	ID        string
 	Kind      string
 	Tenant    string
-	Lineage   string // id of the first task of a replay chain; its own id if it is no replay
+	Lineage   string // id of the first of the tasks that share paid answers; its own
 	Labels    map[string]string
 	Priority  int
 	Model     string // "" means the default
@@ -67,12 +67,12 @@ func FirstSnapshot(k Kind, f Facts) Snapshot {
 	return s
 }
 
-// Start is the input of every kind's workflow. Snapshot and Carry are set only on a run that goes
-// on where an earlier run of the same task left off, to keep histories short.
+// Start is the input of every kind's workflow. Snapshot, and what the kind takes along, are set only on
+// a run that goes on where an earlier run of the same task left off, to keep histories short.
 type Start struct {
 	Facts    Facts
 	Snapshot *Snapshot
-	Carry    *Carry
+	Summary  *SummaryCarry
 }
 
 // Ending is the result of every kind's workflow: what a Temporal user sees of it.

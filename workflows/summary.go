@@ -20,30 +20,19 @@ const (
 
 var summarySteps = []string{stepFetch, stepExtract, stepSummarise, stepDigest, stepStore}
 
-// StepOf is the step of a task, as its readers see it, that an activity belongs to.
-func StepOf(activity string) string {
-	switch activity {
-	case "FetchDocument":
-		return stepFetch
-	case "ReadDocuments":
-		return stepExtract
-	case "SummarisePart", "CombineAnswers", "HalvePart", "FailItem":
-		return stepSummarise
-	case "DigestItems":
-		return stepDigest
-	case "FinishSummary":
-		return stepStore
-	default:
-		return activity
-	}
+// summaryActivities says to which step each activity belongs.
+var summaryActivities = map[string]string{
+	"PlanSummary": stepFetch, "FetchDocument": stepFetch, "ReadDocuments": stepExtract,
+	"SummarisePart": stepSummarise, "HalvePart": stepSummarise, "CombineAnswers": stepSummarise, "FailItem": stepSummarise,
+	"DigestItems": stepDigest, "FinishSummary": stepStore,
 }
 
 // groupsAtOnce is how many groups of documents run side by side. A group keeps its own window of
 // calls in flight, so one is enough to fill the workers; the others fill the gap while it ends.
 const groupsAtOnce = 4
 
-// Carry is what a summary task takes along into its next run.
-type Carry struct {
+// SummaryCarry is what a summary task takes along into its next run.
+type SummaryCarry struct {
 	Plan activities.Plan
 	Next int // the first group that has not been started
 	Done GroupReport
@@ -54,8 +43,8 @@ type Carry struct {
 func Summary(ctx workflow.Context, start Start) (Ending, error) {
 	return conduct(ctx, start, summarySteps, func(run *Run) work {
 		s := &summary{run: run, live: map[int]GroupReport{}}
-		if start.Carry != nil {
-			s.Carry = *start.Carry
+		if start.Summary != nil {
+			s.SummaryCarry = *start.Summary
 		}
 		return s
 	})
@@ -63,7 +52,7 @@ func Summary(ctx workflow.Context, start Start) (Ending, error) {
 
 // summary is a summary task at work.
 type summary struct {
-	Carry
+	SummaryCarry
 	run  *Run
 	live map[int]GroupReport // the latest news of each group that runs
 
@@ -89,13 +78,13 @@ func (s *summary) finish(ctx workflow.Context, why *task.Error) (finished activi
 		Task: s.run.Facts.task(), Documents: s.Plan.Documents, Groups: len(s.Plan.Groups),
 		Rest: why, Cut: s.Done.Cut, Digest: s.answer.Key, NoDigest: s.noDigest,
 	}
-	err = workflow.ExecuteActivity(keeping(ctx, "store the result"), call.FinishSummary, books).Get(ctx, &finished)
+	err = workflow.ExecuteActivity(documentWork(ctx, "store the result"), call.FinishSummary, books).Get(ctx, &finished)
 	return finished, err
 }
 
 func (s *summary) plan(ctx workflow.Context) error {
 	req := activities.PlanRequest{Task: s.run.Facts.task(), InputKey: s.run.Facts.InputKey}
-	err := workflow.ExecuteActivity(keeping(ctx, "share out the documents"), call.PlanSummary, req).Get(ctx, &s.Plan)
+	err := workflow.ExecuteActivity(documentWork(ctx, "share out the documents"), call.PlanSummary, req).Get(ctx, &s.Plan)
 	if err != nil {
 		return err
 	}
@@ -111,7 +100,7 @@ func (s *summary) plan(ctx workflow.Context) error {
 func (s *summary) groups(ctx workflow.Context) error {
 	s.listen(ctx)
 	running := 0
-	for s.Next < len(s.Plan.Groups) && ctx.Err() == nil && !long(ctx) {
+	for s.Next < len(s.Plan.Groups) && ctx.Err() == nil && !historyLong(ctx) {
 		if err := workflow.Await(ctx, func() bool { return running < groupsAtOnce }); err != nil {
 			break // the task stops; what runs is told by its own context
 		}
@@ -128,22 +117,22 @@ func (s *summary) groups(ctx workflow.Context) error {
 		return err
 	}
 	if s.Next < len(s.Plan.Groups) && ctx.Err() == nil {
-		return workflow.NewContinueAsNewError(ctx, s.run.Facts.Kind, Start{Facts: s.run.Facts, Snapshot: &s.run.state, Carry: &s.Carry})
+		return workflow.NewContinueAsNewError(ctx, s.run.Facts.Kind, Start{Facts: s.run.Facts, Snapshot: &s.run.state, Summary: &s.SummaryCarry})
 	}
 	return nil
 }
 
-// long reports whether the server finds that the history is long enough, at 4,096 events or 4 MB unless
+// historyLong reports whether the server finds that the history is long enough, at 4,096 events or 4 MB unless
 // it was told otherwise: far below what it refuses, and short enough to be replayed in no time.
-func long(ctx workflow.Context) bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
+func historyLong(ctx workflow.Context) bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
 
 // group runs one group as a child and adds what it did. A group that breaks loses its unfinished
 // documents only: they are accounted for when the books are closed.
 func (s *summary) group(ctx workflow.Context, n int) {
 	g := s.Plan.Groups[n]
-	id := fmt.Sprintf("%s.group-%d", s.run.Facts.ID, n)
+	id := GroupID(s.run.Facts.ID, n)
 	about := fmt.Sprintf("documents %d to %d of %d", g.From+1, g.From+len(g.Weights), s.Plan.Documents)
-	in := GroupStart{Task: s.run.Facts.task(), Parent: s.run.Facts.ID, Number: n, Group: g, FanIn: s.Plan.FanIn}
+	in := GroupStart{Task: s.run.Facts.task(), Number: n, Group: g, FanIn: s.Plan.FanIn}
 	s.live[n] = GroupReport{Number: n}
 	var report GroupReport
 	err := workflow.ExecuteChildWorkflow(child(ctx, id, about), summaryGroup, in).Get(ctx, &report)
@@ -216,31 +205,30 @@ func (s *summary) digest(ctx workflow.Context) {
 
 // overAll combines the summaries of all documents, level by level.
 func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
-	ranges := (s.Plan.Documents + s.Plan.FanIn - 1) / s.Plan.FanIn
-	answers := make([]activities.Answer, ranges)
-	err := each(ctx, callsAtOnce, ranges, func(ctx workflow.Context, i int) error {
-		req := activities.DigestRequest{Task: s.run.Facts.task(), From: i * s.Plan.FanIn, To: min((i+1)*s.Plan.FanIn, s.Plan.Documents)}
-		about := fmt.Sprintf("digest of documents %d to %d", req.From+1, req.To)
-		return s.count(workflow.ExecuteActivity(modelCall(ctx, about), call.DigestItems, req), ctx, &answers[i])
+	fanIn := s.Plan.FanIn
+	answers := make([]activities.Answer, (s.Plan.Documents+fanIn-1)/fanIn)
+	errs := each(ctx, callsAtOnce, len(answers), func(ctx workflow.Context, i int) (err error) {
+		req := activities.DigestRequest{Task: s.run.Facts.task(), From: i * fanIn, To: min((i+1)*fanIn, s.Plan.Documents)}
+		answers[i], err = s.ask(ctx, fmt.Sprintf("digest of documents %d to %d", req.From+1, req.To), call.DigestItems, req)
+		return err
 	})
-	if err != nil {
+	if err := first(errs); err != nil {
 		return activities.Answer{}, err
 	}
-	return reduce(ctx, s.Plan.FanIn, keys(answers), func(ctx workflow.Context, answers []string, _ bool) (activities.Answer, error) {
-		var answer activities.Answer
+	return reduce(ctx, fanIn, keys(answers), func(ctx workflow.Context, answers []string, _ bool) (activities.Answer, error) {
 		req := activities.CombineRequest{Task: s.run.Facts.task(), Answers: answers, Digest: true}
-		about := fmt.Sprintf("digest of %d digests", len(answers))
-		return answer, s.count(workflow.ExecuteActivity(modelCall(ctx, about), call.CombineAnswers, req), ctx, &answer)
+		return s.ask(ctx, fmt.Sprintf("digest of %d digests", len(answers)), call.CombineAnswers, req)
 	})
 }
 
-// count waits for a call that belongs to no item, and adds what it used to the task.
-func (s *summary) count(made workflow.Future, ctx workflow.Context, answer *activities.Answer) error {
-	if err := made.Get(ctx, answer); err != nil {
-		return err
+// ask makes one model call that belongs to no document, and adds what it used to the task.
+func (s *summary) ask(ctx workflow.Context, about string, activity, req any) (activities.Answer, error) {
+	var answer activities.Answer
+	if err := workflow.ExecuteActivity(modelCall(ctx, about), activity, req).Get(ctx, &answer); err != nil {
+		return answer, err
 	}
 	s.run.ownUsage = s.run.ownUsage.Add(answer.Usage)
 	s.run.state.Usage = s.run.state.Usage.Add(answer.Usage)
 	s.run.publishSoon(ctx)
-	return nil
+	return answer, nil
 }

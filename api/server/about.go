@@ -58,7 +58,7 @@ func (s *server) limits(context.Context, *struct{}) (*limitsAnswer, error) {
 	return &limitsAnswer{Body: limits{
 		MaxBody: s.Limits.MaxBody, MaxUpload: s.Limits.MaxUpload, MaxName: maxName, MaxWait: int(maxWait.Seconds()),
 		MaxLabels: maxLabels, MaxLabelKey: maxLabelKey, MaxLabelValue: maxLabelValue, MaxLabelBytes: maxLabelBytes,
-		MaxIdempotencyKey: maxIdempotencyKey, MaxPage: 100, MaxDelay: int(maxDelay.Seconds()),
+		MaxIdempotencyKey: maxIdempotencyKey, MaxPage: task.MaxPage, MaxDelay: int(maxDelay.Seconds()),
 		MaxDocuments: task.MaxDocuments, InlineResult: task.InlineResultLimit,
 	}}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
@@ -63,10 +64,17 @@ func (s *server) problem(ctx context.Context, err error) *problem {
 	return &problem{shown: &shown, headers: headers}
 }
 
+// drainTime is how long the body of a refused request may go on before the connection is cut.
+const drainTime = time.Second
+
 // fail answers with an error outside of huma: no such route, no key, a panic.
 func (s *server) fail(c *gin.Context, err error) {
 	p := s.problem(c.Request.Context(), err)
 	maps.Copy(c.Writer.Header(), p.headers)
+	if c.Request.ContentLength != 0 { // nobody will read the body, and its rest is not waited for
+		c.Header("Connection", "close")
+		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(drainTime))
+	}
 	c.Abort()
 	writeJSON(c.Writer, p.shown.Status, problemType, p.shown)
 }

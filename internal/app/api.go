@@ -15,9 +15,6 @@ import (
 	"longhaul/workflows"
 )
 
-// Version is this build's.
-const Version = "0.1.0"
-
 // RunAPI serves the HTTP API until ctx ends.
 func RunAPI(ctx context.Context, a *App) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.Config.API.Listen)
@@ -46,9 +43,9 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	}
 	handler, err := server.New(server.Parts{
 		Tasks: engine.New(engine.Parts{
-			Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Log: a.Log, Prepared: prepared,
+			Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
 		}),
-		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: Version,
+		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: task.Version,
 		Limits: server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},
 	})
 	if err != nil {

@@ -70,7 +70,7 @@ type App struct {
 
 // Open opens the bucket and the way to Temporal; it waits for neither to answer.
 func Open(ctx context.Context, cfg config.Config, opts cluster.Options) (*App, error) {
-	log := newLog(cfg.Log)
+	log := NewLog(cfg.Log)
 	bucket, err := storage.Open(ctx, cfg.BucketURL)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,8 @@ func (a *App) ready(ctx context.Context) error {
 	return err
 }
 
-func newLog(cfg config.Log) *slog.Logger {
+// NewLog makes the log that a configuration asks for, on standard error.
+func NewLog(cfg config.Log) *slog.Logger {
 	var level slog.Level
 	// The configuration admits only names that slog knows.
 	_ = level.UnmarshalText([]byte(cfg.Level))

@@ -155,8 +155,8 @@ func (a *App) model(ctx context.Context) (*openai.Client, func(), error) {
 	return client, stop, nil
 }
 
-// scratch gives an empty folder for documents while they are read, and removes what a killed worker
-// left in it.
+// scratch gives a folder for documents while they are read, and removes from it what a killed worker
+// left a day ago or earlier.
 func (a *App) scratch() (string, error) {
 	root := filepath.Join(a.Config.DataDir, "scratch")
 	if err := os.MkdirAll(root, 0o700); err != nil {

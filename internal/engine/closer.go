@@ -23,10 +23,12 @@ const patience = 2 * time.Second
 // lookCloser finds out why a task does not move and what is being tried again. It costs a Describe
 // for each child at work; what it cannot find out it leaves open.
 func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
 	switch {
 	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
 		return
-	case e.workers.absent(ctx, e) > patienceWith(t.Status):
+	case e.noWorker(ctx, t.Status):
 		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
 	}
 	pending := d.raw.RawResponse.GetPendingActivities()
@@ -37,6 +39,9 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
 		}
 	}
 	t.Retrying = retrying(pending)
+	if kind, ok := workflows.Find(t.Kind); ok && t.Retrying != nil {
+		t.Retrying.Step = kind.StepOf[t.Retrying.Step]
+	}
 	if t.Waiting == nil {
 		t.Waiting = throttled(pending)
 	}
@@ -58,7 +63,7 @@ func retrying(pending []*workflowpb.PendingActivityInfo) *task.Retrying {
 	if worst == nil {
 		return nil
 	}
-	r := &task.Retrying{Step: workflows.StepOf(worst.GetActivityType().GetName()), Attempt: int(worst.GetAttempt()), LastError: told(worst.GetLastFailure()), Calls: calls}
+	r := &task.Retrying{Step: worst.GetActivityType().GetName(), Attempt: int(worst.GetAttempt()), LastError: told(worst.GetLastFailure()), Calls: calls}
 	if at := worst.GetNextAttemptScheduleTime(); at != nil && worst.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
 		r.NextAttempt = new(at.AsTime())
 	}
@@ -105,14 +110,11 @@ func throttled(pending []*workflowpb.PendingActivityInfo) *task.Waiting {
 	return &task.Waiting{Reason: "rate_limit", Until: until, Detail: "the model provider's limit is used up for the moment"}
 }
 
-// patienceWith is how long there must have been no worker before a task is said to wait for one. A
-// Temporal that was just started has not heard of its workers yet; a task that nobody has begun tells
-// more than that.
-func patienceWith(s task.State) time.Duration {
-	if s == task.Pending {
-		return 0
-	}
-	return 5 * time.Second
+// noWorker reports whether a task waits for a worker. A Temporal that was just started has not heard of
+// its workers yet, so of a task that somebody began it must have been so for a while.
+func (e *Engine) noWorker(ctx context.Context, s task.State) bool {
+	gone := e.workers.goneSince(ctx, e)
+	return !gone.IsZero() && (s == task.Pending || time.Since(gone) > 5*time.Second)
 }
 
 // inLane reports whether a running call waits for its turn.
@@ -135,18 +137,15 @@ const (
 	pollAge = 70 * time.Second
 )
 
-// absent tells for how long no worker has been seen; 0 means that there is one, or that it cannot be
-// known.
-func (w *workerWatch) absent(ctx context.Context, e *Engine) time.Duration {
+// goneSince tells since when no worker has been seen; zero means that there is one, or that it cannot
+// be known.
+func (w *workerWatch) goneSince(ctx context.Context, e *Engine) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.asked) >= workerMemory {
 		w.look(ctx, e)
 	}
-	if w.gone.IsZero() {
-		return 0
-	}
-	return max(time.Since(w.gone), 1)
+	return w.gone
 }
 
 func (w *workerWatch) look(ctx context.Context, e *Engine) {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"regexp"
 	"slices"
@@ -35,7 +34,6 @@ type Parts struct {
 	Namespace string
 	Bucket    *storage.Bucket
 	UIURL     string
-	Log       *slog.Logger
 }
 
 // Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
@@ -249,6 +247,8 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (task.Task, erro
 	}
 	if d.status.open() && !d.status.cancelRequested {
 		// The task may end in between: then the next read tells.
+		ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+		defer cancel()
 		err := e.Client.CancelWorkflow(ctx, id, "")
 		if err != nil && !is[*serviceerror.NotFound](err) {
 			return task.Task{}, words(err, id)

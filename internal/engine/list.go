@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,12 +19,6 @@ import (
 
 	"longhaul/internal/task"
 	"longhaul/workflows"
-)
-
-// MaxPage is the most entries of one page of any list; DefaultPage is what a page has unless asked.
-const (
-	MaxPage     = 100
-	DefaultPage = 20
 )
 
 // List gives a page of a tenant's tasks: those that run first, then the ended ones, the last ended
@@ -94,8 +89,8 @@ func query(tenant string, f task.Filter) string {
 	if f.Kind != "" {
 		terms = append(terms, workflows.AttrKind.GetName()+" = "+quote(f.Kind))
 	}
-	for key, value := range f.Labels {
-		terms = append(terms, workflows.AttrLabels.GetName()+" = "+quote(key+":"+value))
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		terms = append(terms, workflows.AttrLabels.GetName()+" = "+quote(key+":"+f.Labels[key]))
 	}
 	if f.Status != "" {
 		terms = append(terms, stateQuery(f.Status, time.Now()))
@@ -158,9 +153,9 @@ func readCursor(cursor string) (token []byte, ok bool) {
 
 func pageSize(limit int) int {
 	if limit <= 0 {
-		return DefaultPage
+		return task.DefaultPage
 	}
-	return min(limit, MaxPage)
+	return min(limit, task.MaxPage)
 }
 
 func badCursor() *task.Error {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -97,20 +98,17 @@ func (e *Engine) task(ctx context.Context, d description) (task.Task, error) {
 		e.lookCloser(ctx, &t, d)
 		return t, nil
 	}
-	if d.snapshot.Result == nil {
+	if t.ResultRef == nil || t.ResultRef.Bytes > task.InlineResultLimit {
 		return t, nil
 	}
-	t.ResultRef = &task.ResultRef{
-		Href: t.URLs.Result, ContentType: "application/json", Bytes: d.snapshot.Result.Bytes, SHA256: d.snapshot.Result.SHA256,
+	data, err := e.Bucket.Get(ctx, storage.ResultKey(t.ID))
+	if errors.Is(err, storage.ErrNotFound) {
+		return t, nil // removed since: the reference says so when it is followed
 	}
-	if d.snapshot.Result.Bytes <= task.InlineResultLimit {
-		data, err := e.Bucket.Get(ctx, storage.ResultKey(t.ID))
-		if err != nil {
-			return t, err
-		}
+	if err == nil {
 		t.Result, t.ResultRef = data, nil
 	}
-	return t, nil
+	return t, err
 }
 
 // build puts a task together from its memo and from what Temporal knows.
@@ -134,6 +132,9 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 	t.Done = t.Status.Terminal()
 	if t.Done {
 		t.FinishedAt = &st.closeTime
+	}
+	if t.Done && s.Result != nil {
+		t.ResultRef = &task.ResultRef{Href: t.URLs.Result, ContentType: "application/json", Bytes: s.Result.Bytes, SHA256: s.Result.SHA256}
 	}
 	return t
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -11,15 +10,19 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/converter"
 
 	"longhaul/internal/task"
+	"longhaul/workflows"
 )
 
 // Timeline tells what happened to a task, from the histories that Temporal keeps: the first page is
 // the task's own, each further page that of one of its groups, in their order.
 func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.Page[task.Event], error) {
 	page := task.Page[task.Event]{Object: "list", Data: []task.Event{}}
+	ctx, cancel := context.WithTimeout(ctx, patienceWithHistory)
+	defer cancel()
 	d, err := e.describe(ctx, tenant, id)
 	if err != nil {
 		return page, err
@@ -29,30 +32,58 @@ func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.
 		if group, err = strconv.Atoi(cursor); err != nil || group < 0 {
 			return page, badCursor()
 		}
-		workflowID = fmt.Sprintf("%s.group-%d", id, group)
+		workflowID = workflows.GroupID(id, group)
 	}
 	lines := teller{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
 	if group < 0 {
 		lines.add(task.Event{At: d.facts.CreatedAt, Type: "accepted", Summary: "accepted"})
 	}
-	it := e.Client.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for it.HasNext() {
-		event, err := it.Next()
-		if err != nil {
-			return page, words(err, id)
-		}
-		lines.tell(event)
+	if err := e.history(ctx, workflowID, lines.tell); err != nil {
+		return page, words(err, id)
 	}
 	page.Data = lines.events
-	if next := group + 1; e.hasGroup(ctx, id, next) {
-		page.NextCursor = new(strconv.Itoa(next))
+	_, err = e.Client.DescribeWorkflow(ctx, workflows.GroupID(id, group+1), "")
+	switch {
+	case err == nil:
+		page.NextCursor = new(strconv.Itoa(group + 1))
+	case !is[*serviceerror.NotFound](err):
+		return page, words(err, id)
 	}
 	return page, nil
 }
 
-func (e *Engine) hasGroup(ctx context.Context, id string, group int) bool {
-	_, err := e.Client.DescribeWorkflow(ctx, fmt.Sprintf("%s.group-%d", id, group), "")
-	return err == nil
+// patienceWithHistory is how long the reading of a history may take: it has many pages.
+const patienceWithHistory = 30 * time.Second
+
+// history tells every event of a workflow, over all its runs from the first on.
+func (e *Engine) history(ctx context.Context, workflowID string, tell func(*historypb.HistoryEvent)) error {
+	runs := []string{""} // the latest
+	for {
+		it := e.Client.GetWorkflowHistory(ctx, workflowID, runs[0], false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		if !it.HasNext() {
+			break
+		}
+		started, err := it.Next()
+		if err != nil {
+			return err
+		}
+		before := started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+		if before == "" {
+			break
+		}
+		runs = append([]string{before}, runs...)
+	}
+	for _, run := range runs {
+		it := e.Client.GetWorkflowHistory(ctx, workflowID, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for it.HasNext() {
+			event, err := it.Next()
+			if err != nil {
+				return err
+			}
+			tell(event)
+		}
+	}
+	return nil
 }
 
 // teller turns the events of one history into lines for a person.
@@ -73,7 +104,9 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 	at := event.GetEventTime().AsTime()
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		t.add(task.Event{At: at, Type: "started", Summary: "handed to the workers"})
+		if event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() == "" {
+			t.add(task.Event{At: at, Type: "started", Summary: "handed to the workers"})
+		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		t.calls[event.GetEventId()] = event
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:

@@ -16,20 +16,20 @@ import (
 // task as it is then, when ctx ends. Any number of waiters cost one watch of the task's history.
 func (e *Engine) Wait(ctx context.Context, tenant, id string, after int64) (task.Task, error) {
 	read := context.WithoutCancel(ctx)
-	t, err := e.glance(read, tenant, id)
-	if err != nil {
-		return t, err
+	if _, err := e.glance(read, tenant, id); err != nil {
+		return task.Task{}, err // nothing is watched for who may not see it
 	}
 	w := e.watch(id)
 	defer e.unwatch(id, w)
-	for !t.Done && t.Revision <= after && ctx.Err() == nil {
+	for {
 		changed := w.next()
 		// What happened before this read is seen by it, what happens after it is told.
-		if t, err = e.glance(read, tenant, id); err != nil {
+		t, err := e.glance(read, tenant, id)
+		if err != nil {
 			return t, err
 		}
-		if t.Done || t.Revision > after {
-			break
+		if t.Done || t.Revision > after || ctx.Err() != nil {
+			return e.Get(read, tenant, id)
 		}
 		select {
 		case <-ctx.Done():
@@ -37,7 +37,6 @@ func (e *Engine) Wait(ctx context.Context, tenant, id string, after int64) (task
 		case <-untilDue(t):
 		}
 	}
-	return e.Get(read, tenant, id)
 }
 
 // untilDue fires when a change is due that no history tells of: the arrival of a start time.

@@ -26,6 +26,7 @@ type Lane struct {
 	window   int // calls at a time for now: below Concurrency after a reopening
 	queue    queue
 	closed   time.Time // until when
+	closings int       // how often it was
 	why      error     // why it is closed, if there is more to say than "later"
 	wake     *time.Timer
 }
@@ -56,8 +57,9 @@ func (c *Closed) Unwrap() error { return c.Why }
 
 // Pass is the right to make one call. Give it back with Done, once.
 type Pass struct {
-	lane   *Lane
-	tokens float64 // taken for it
+	lane     *Lane
+	tokens   float64 // taken for it
+	closings int     // how often the lane had been closed when it was given
 }
 
 // Enter waits until a call of about so many tokens may be made for a tenant, at most for as long as
@@ -82,7 +84,7 @@ func (l *Lane) Enter(ctx context.Context, tenant string, tokens int, patience ti
 		if closed != nil {
 			return nil, closed
 		}
-		return &Pass{lane: l, tokens: w.tokens}, nil
+		return &Pass{lane: l, tokens: w.tokens, closings: w.closings}, nil
 	case <-ctx.Done():
 		return nil, l.leave(w, ctx.Err())
 	case <-timeout.C:
@@ -117,6 +119,7 @@ type Outcome struct {
 	Throttled  bool          // asked to come back later
 	RetryAfter time.Duration // when; 0 when it was not said
 	Stop       error         // the account is used up or the key refused: no call will do better
+	Limits     Limits        // as the provider told them with its answer; zeros were not told
 }
 
 // How long a lane stays closed when the provider did not say.
@@ -132,6 +135,7 @@ func (p *Pass) Done(o Outcome) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.inFlight--
+	l.learn(o.Limits)
 	if o.Tokens > 0 {
 		l.tokens.give(p.tokens-float64(o.Tokens), now) // negative when it used more
 	}
@@ -140,6 +144,8 @@ func (p *Pass) Done(o Outcome) {
 		l.close(now.Add(max(o.RetryAfter, stopPause)), o.Stop)
 	case o.Throttled:
 		l.close(now.Add(max(o.RetryAfter, throttlePause)), nil)
+	case p.closings < l.closings:
+		// It was on its way before the lane closed, and says nothing about now.
 	case l.window > 0 && l.window < l.limits.Concurrency:
 		l.window++
 	}
@@ -149,6 +155,7 @@ func (p *Pass) Done(o Outcome) {
 // close shuts the lane for all until a time. It reopens with one call, which finds out whether the
 // provider means it; each that succeeds lets one more in beside it.
 func (l *Lane) close(until time.Time, why error) {
+	l.closings++
 	if until.After(l.closed) {
 		l.closed = until
 	}
@@ -168,14 +175,14 @@ func (l *Lane) Share(n int) {
 	l.set(l.limits, 1/float64(max(n, 1)))
 }
 
-// Learn takes over limits that the provider told, where they are stricter than ours or we have none.
-func (l *Lane) Learn(told Limits) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// learn takes over limits that the provider told, where they are stricter than ours or we have none.
+func (l *Lane) learn(told Limits) {
 	limits := l.limits
 	limits.Requests = stricter(limits.Requests, told.Requests)
 	limits.Tokens = stricter(limits.Tokens, told.Tokens)
-	l.set(limits, l.share)
+	if limits != l.limits {
+		l.set(limits, l.share)
+	}
 }
 
 func stricter(ours, told float64) float64 {
@@ -222,6 +229,7 @@ func (l *Lane) admit(now time.Time) {
 		l.requests.take(1, now)
 		l.tokens.take(w.tokens, now)
 		l.inFlight++
+		w.closings = l.closings
 		w.ready <- nil
 	}
 }

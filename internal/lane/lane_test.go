@@ -109,9 +109,16 @@ func TestLane_sharesWithOtherProcesses(t *testing.T) {
 func TestLane_closesForAllAndReopensGently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 8})
-		pass, err := l.Enter(t.Context(), "acme", 0, patient)
-		require.NoError(t, err)
-		pass.Done(lane.Outcome{Throttled: true, RetryAfter: 20 * time.Second})
+		var passes []*lane.Pass
+		for range 4 {
+			pass, err := l.Enter(t.Context(), "acme", 0, patient)
+			require.NoError(t, err)
+			passes = append(passes, pass)
+		}
+		passes[0].Done(lane.Outcome{Throttled: true, RetryAfter: 20 * time.Second})
+		for _, pass := range passes[1:] {
+			pass.Done(lane.Outcome{}) // calls that were on their way say nothing about the time after
+		}
 
 		start := time.Now()
 		began := flow(t, l, 15, 0, time.Second)
@@ -223,8 +230,11 @@ func TestLane_leaving(t *testing.T) {
 func TestLane_learns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Requests: 6000})
-		l.Learn(lane.Limits{Requests: 60_000})
-		l.Learn(lane.Limits{Requests: 60})
+		for _, told := range []float64{60_000, 60} {
+			pass, err := l.Enter(t.Context(), "acme", 0, patient)
+			require.NoError(t, err)
+			pass.Done(lane.Outcome{Limits: lane.Limits{Requests: told}})
+		}
 		require.LessOrEqual(t, busiest(flow(t, l, 70, 0, 0)), 61)
 	})
 }

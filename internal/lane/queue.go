@@ -7,6 +7,8 @@ type waiter struct {
 	tenant string
 	tokens float64
 	ready  chan *Closed // nil: go; holds one
+
+	closings int // how often the lane had been closed when it was let in
 }
 
 // queue serves tenants in turn, and the calls of one tenant in order: a tenant with a thousand calls

@@ -11,13 +11,13 @@ import (
 
 // Ledger is the record of paid answers: what makes "paid once" true. Before a paid call its key is
 // looked up, after it the answer is recorded, and only then is a reference returned. So a retry, a
-// crash after the answer, a replay of the task or a resubmit finds the answer and does not pay.
+// crash after the answer, or another task of the same lineage finds the answer and does not pay.
 type Ledger struct{ bucket *Bucket }
 
 // NewLedger gives the ledger of a bucket.
 func NewLedger(b *Bucket) Ledger { return Ledger{bucket: b} }
 
-// LedgerKey names the answer to a request. Lineage is the id of the first task of a replay chain;
+// LedgerKey names the answer to a request. Lineage is the id of the first of the tasks that share their answers: a task alone has its own;
 // step is the name of the step that asks. Two requests share a key only if their JSON is the same.
 func LedgerKey(lineage, step string, request any) (string, error) {
 	data, err := json.Marshal(request)

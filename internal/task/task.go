@@ -121,7 +121,7 @@ type Usage struct {
 	OutputTokens int64 `json:"output_tokens"` // as told by the provider
 	CachedTokens int64 `json:"cached_tokens"` // part of InputTokens
 	WastedTokens int64 `json:"wasted_tokens"` // of attempts that gave no answer
-	Cost         *Cost `json:"cost"`          // nil while no price is configured
+	Cost         *Cost `json:"cost"`          // nil: prices are not known
 }
 
 // Add sums two usages. Costs add only in one currency: a second currency is a caller's mistake.
@@ -191,6 +191,12 @@ const (
 	ItemCancelled ItemStatus = "cancelled"
 )
 
+// MaxPage is the most entries of one page of any list; DefaultPage is what a page has unless asked.
+const (
+	MaxPage     = 100
+	DefaultPage = 20
+)
+
 // Page is one page of a list. NextCursor is nil on the last one.
 type Page[T any] struct {
 	Object     string  `json:"object" enum:"list"`
@@ -217,7 +223,7 @@ type ItemFilter struct {
 // Event is one line of a task's timeline: something that happened, from the history.
 type Event struct {
 	At       time.Time `json:"at"`
-	Type     string    `json:"type" doc:"accepted, started, step, call_started, call_succeeded, call_failed, group_started, group_ended, waiting, cancel_requested, ended"`
+	Type     string    `json:"type" enum:"accepted,started,call_succeeded,call_failed,call_cancelled,group_started,group_ended,cancel_requested,continued,ended"`
 	Summary  string    `json:"summary"`            // for a person
 	Attempt  int       `json:"attempt,omitempty"`  // attempts used by a call that ended
 	Duration float64   `json:"seconds,omitempty"`  // how long a call that ended took, with its waits

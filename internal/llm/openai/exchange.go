@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -265,10 +266,23 @@ func (x *exchange) fault(err error) error {
 	case !x.sent:
 		return x.fail(llm.Final, task.ModelRefused, "the request was not sent: %s", err)
 	case x.status == 0:
-		return x.lost(task.ModelUnavailable, "the provider cannot be reached: %s", err)
+		e := x.fail(llm.Retry, task.ModelUnavailable, "the provider cannot be reached: %s", placeless(err))
+		e.Err = err
+		return e
 	default:
 		return x.fail(llm.Retry, task.BadResponse, "the answer cannot be read: %s", err)
 	}
+}
+
+// placeless is what went wrong with a connection without where to: that is for the log alone.
+func placeless(err error) string {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.Err
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err.Error()
+	}
+	return err.Error()
 }
 
 // lost is an error of a connection that gave no more; it is worth another try.

@@ -1,0 +1,227 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/task"
+)
+
+// groupDocument is a document on its way to a summary.
+type groupDocument struct {
+	group  *group
+	index  int
+	weight float64
+	work   float64 // of the weight, what is done
+	places int     // of the window, that it takes
+	label  string
+	so     activities.ItemSoFar
+}
+
+// end counts a document's outcome.
+func (d *groupDocument) end(ctx workflow.Context, err error) {
+	switch {
+	case ctx.Err() != nil && err != nil:
+		// It gets its outcome when the books are closed.
+		d.group.report.Cut = append(d.group.report.Cut, activities.Cut{Index: d.index, Usage: d.so.Usage, Calls: d.so.Calls})
+	case err != nil:
+		d.fail(ctx, reason(err))
+		d.group.report.Failed++
+	default:
+		d.group.report.Succeeded++
+	}
+	d.group.report.Running--
+	d.hold(0)
+	d.group.report.Work += d.weight - d.work
+	d.group.tell(ctx, "")
+}
+
+// summarise takes a document that was read to its summary.
+func (d *groupDocument) summarise(ctx workflow.Context, read activities.Document) error {
+	d.label, d.so.Parts = task.Brief(read.Label), len(read.Ends)
+	if read.Error != nil {
+		return read.Error
+	}
+	d.hold(len(read.Ends))
+	d.group.tell(ctx, stepSummarise)
+	if len(read.Ends) == 1 {
+		return d.completeShort(ctx, read)
+	}
+	return d.completeLong(ctx, read)
+}
+
+// hold sets how many places of the window the document takes: what its size lets expect until it has
+// been read, then one for each part that waits for its summary.
+func (d *groupDocument) hold(places int) {
+	d.group.inHand += places - d.places
+	d.places = places
+}
+
+// completeShort summarises a document of one part: the call completes it, unless the part turns out to be
+// too long for the model.
+func (d *groupDocument) completeShort(ctx workflow.Context, read activities.Document) error {
+	part := activities.Part{End: read.Ends[0]}
+	so := d.so
+	_, err := d.askPart(ctx, part, 1, 1, &so)
+	if !tooLong(err) {
+		return err
+	}
+	answers, err := d.halves(ctx, part, 1, 1, 0, err)
+	if err != nil {
+		return err
+	}
+	return d.finish(ctx, answers)
+}
+
+// completeLong summarises every part and combines the summaries. A part that cannot be summarised is named
+// in the result, as long as others can.
+func (d *groupDocument) completeLong(ctx workflow.Context, read activities.Document) error {
+	answers := make([][]string, len(read.Ends))
+	errs := each(ctx, len(read.Ends), len(read.Ends), func(ctx workflow.Context, i int) (err error) {
+		defer func() { d.hold(d.places - 1) }()
+		part := activities.Part{End: read.Ends[i]}
+		if i > 0 {
+			part.Start = read.Ends[i-1]
+		}
+		answers[i], err = d.mapped(ctx, part, i+1, len(read.Ends), 0)
+		d.progress(ctx, d.weight/float64(len(read.Ends)+1))
+		return err
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := d.missing(errs); err != nil {
+		return err
+	}
+	return d.finish(ctx, slices.Concat(answers...))
+}
+
+// deepest is how often a part is halved: a part of 8,000 tokens comes down to 125.
+const deepest = 6
+
+// mapped summarises a part, in halves if it is too long for the model.
+func (d *groupDocument) mapped(ctx workflow.Context, part activities.Part, number, of, depth int) ([]string, error) {
+	answer, err := d.askPart(ctx, part, number, of, nil)
+	if tooLong(err) {
+		return d.halves(ctx, part, number, of, depth, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []string{answer.Key}, nil
+}
+
+func (d *groupDocument) halves(ctx workflow.Context, part activities.Part, number, of, depth int, why error) ([]string, error) {
+	if depth == deepest {
+		return nil, why
+	}
+	var halves []activities.Part
+	req := activities.HalveRequest{Task: d.group.start.Task, Index: d.index, Part: part}
+	if err := workflow.ExecuteActivity(documentWork(ctx, "halve a part of "+d.label), call.HalvePart, req).Get(ctx, &halves); err != nil {
+		return nil, err
+	}
+	if len(halves) < 2 {
+		return nil, why
+	}
+	var answers []string
+	for _, half := range halves {
+		more, err := d.mapped(ctx, half, number, of, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, more...)
+	}
+	return answers, nil
+}
+
+// askPart is one model call for one stretch of text. With so it completes the document.
+func (d *groupDocument) askPart(ctx workflow.Context, part activities.Part, number, of int, so *activities.ItemSoFar) (activities.Answer, error) {
+	about := "summarise " + d.label
+	if of > 1 {
+		about = fmt.Sprintf("%s, part %d of %d", about, number, of)
+	}
+	return d.ask(ctx, about, call.SummarisePart, activities.PartRequest{
+		Task: d.group.start.Task, Group: d.group.start.Number, Index: d.index, Part: part, Number: number, Of: of, Item: so,
+	})
+}
+
+// finish combines the answers, level by level, into the document's summary.
+func (d *groupDocument) finish(ctx workflow.Context, answers []string) error {
+	combine := func(ctx workflow.Context, answers []string, last bool) (activities.Answer, error) {
+		req := activities.CombineRequest{Task: d.group.start.Task, Group: d.group.start.Number, Index: d.index, Answers: answers}
+		if last {
+			so := d.so
+			req.Item = &so
+		}
+		return d.ask(ctx, fmt.Sprintf("combine %d summaries of %s", len(answers), d.label), call.CombineAnswers, req)
+	}
+	_, err := reduce(ctx, d.group.start.FanIn, answers, combine)
+	return err
+}
+
+// ask makes one model call when a slot of the window is free, and adds what it used.
+func (d *groupDocument) ask(ctx workflow.Context, about string, activity, req any) (activities.Answer, error) {
+	var answer activities.Answer
+	if err := d.group.calls.Acquire(ctx, 1); err != nil {
+		return answer, err
+	}
+	defer d.group.calls.Release(1)
+	err := workflow.ExecuteActivity(modelCall(ctx, about), activity, req).Get(ctx, &answer)
+	if err != nil {
+		d.so.Calls += reason(err).Attempts
+		return answer, err
+	}
+	d.so.Usage, d.so.Calls = d.so.Usage.Add(answer.Usage), d.so.Calls+answer.Calls
+	report := &d.group.report
+	report.Usage, report.Simulated = report.Usage.Add(answer.Usage), report.Simulated || answer.Simulated
+	return answer, nil
+}
+
+// progress adds to the work that is done.
+func (d *groupDocument) progress(ctx workflow.Context, work float64) {
+	d.work += work
+	d.group.report.Work += work
+	d.group.tell(ctx, stepSummarise)
+}
+
+// missing notes the parts that failed. It gives an error when the document cannot do without them:
+// when none succeeded, or when the provider would fail any other part as well.
+func (d *groupDocument) missing(errs []error) error {
+	var first error
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		if why := reason(err); ofThePart[why.Code] {
+			d.so.Missing = append(d.so.Missing, fmt.Sprintf("part %d of %d: %s", i+1, len(errs), why.Detail))
+		} else {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if len(d.so.Missing) == len(errs) {
+		return first
+	}
+	return nil
+}
+
+// ofThePart are the failures that lie in the text of a part, not in the provider or our account.
+var ofThePart = map[task.Code]bool{
+	task.ContentFiltered: true, task.ModelRefused: true, task.ContextExceeded: true,
+	task.AnswerIncomplete: true, task.BadResponse: true,
+}
+
+// fail records the document's failure for those who read its items.
+func (d *groupDocument) fail(ctx workflow.Context, why *task.Error) {
+	req := activities.FailRequest{
+		Task: d.group.start.Task, Group: d.group.start.Number, Index: d.index, Error: why, Usage: d.so.Usage, Calls: d.so.Calls,
+	}
+	if err := workflow.ExecuteActivity(documentWork(ctx, fmt.Sprintf("record that %s failed: %s", d.label, why.Code)), call.FailItem, req).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("failure not recorded", "task", d.group.start.Task.ID, "item", d.index, "error", err)
+	}
+}
