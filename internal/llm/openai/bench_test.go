@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -71,6 +73,33 @@ func BenchmarkPlain(b *testing.B) {
 		}
 		require.NotEmpty(b, text.String())
 	})
+}
+
+// BenchmarkEmbeddings reads 256 vectors of 1536 numbers, as numbers and as base64.
+func BenchmarkEmbeddings(b *testing.B) {
+	const inputs, length = 256, 1536
+	for name, vector := range map[string]string{
+		"numbers": "[" + strings.TrimSuffix(strings.Repeat("0.012345678,", length), ",") + "]",
+		"base64":  `"` + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{10, 63, 74, 60}, length)) + `"`,
+	} {
+		items, texts := make([]string, inputs), make([]string, inputs)
+		for i := range items {
+			items[i], texts[i] = fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":%s}`, i, vector), "x"
+		}
+		body := `{"object":"list","data":[` + strings.Join(items, ",") + `],"usage":{"prompt_tokens":256}}`
+		b.Run(name, func(b *testing.B) {
+			c, err := New(Config{BaseURL: "http://127.0.0.1:1/v1"})
+			require.NoError(b, err)
+			c.http.Transport = canned(body)
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				got, err := c.Embed(b.Context(), llm.EmbedRequest{Model: "m", Texts: texts})
+				require.NoError(b, err)
+				require.Len(b, got.Vectors[inputs-1], length)
+			}
+		})
+	}
 }
 
 func report(b *testing.B, body string, call func()) {

@@ -57,6 +57,8 @@ func robustEmbeddings() map[string]robustEmbeds {
 		"R52 every index 0":          {reply: embeddings(item(0, one), item(0, two), item(0, three))},
 		"R52 no index":               {reply: embeddings(noIndex(one), noIndex(two), noIndex(three))},
 		"R52 base64 unasked":         {reply: embeddings(llmtest.Item(0, llmtest.Base64(one)), llmtest.Item(1, llmtest.Base64(two)), item(2, three))},
+		"R52 base64 with escapes":    {reply: embeddings(llmtest.Item(0, strings.ReplaceAll(llmtest.Base64(one), "/", `\/`)), llmtest.Item(1, strings.ReplaceAll(llmtest.Base64(two), "A", `\u0041`)), item(2, three))},
+		"R52 numbers with spaces":    {reply: embeddings(llmtest.Item(0, strings.ReplaceAll(llmtest.Floats(one), ",", " ,\n ")), item(1, two), item(2, three))},
 		"R52 numbers, not base64":    {profile: "openai", reply: embeddings(item(0, one), item(1, two), item(2, three))},
 		"R52 dimensions as asked":    {dimensions: 4, reply: embeddings(item(0, one), item(1, two), item(2, three))},
 		"R52 too few":                badEmbeds("2 embeddings for 3 texts", item(0, one), item(1, two)),

@@ -224,8 +224,10 @@ func (x *exchange) whole(res *http.Response) (*http.Response, error) {
 	if body = bytes.TrimSpace(body); !bytes.HasPrefix(body, []byte("{")) {
 		return nil, x.oddity(body)
 	}
-	if f := read(body); f.told {
-		return nil, x.said(f)
+	if len(body) <= maxErrorBody { // no error is larger
+		if f := read(body); f.told {
+			return nil, x.said(f)
+		}
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 
 	"longhaul/internal/llm"
 	"longhaul/internal/task"
@@ -88,28 +89,55 @@ func (x *exchange) even(all [][]float32, wanted int) error {
 
 // vector reads a vector: a list of numbers, or base64 of little-endian float32, whichever was asked for.
 // The error ends a sentence that begins with what it is.
-func (r raw) vector() ([]float32, error) {
-	var v []float32
-	switch {
-	case len(r) > 0 && r[0] == '"':
-		data, err := base64.StdEncoding.DecodeString(r.text())
-		if err != nil || len(data)%4 != 0 {
-			return nil, errors.New("is not base64 of 32-bit numbers")
-		}
-		v = make([]float32, len(data)/4)
-		for i := range v {
-			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		}
-	case bytes.IndexByte(r, 'n') >= 0 || json.Unmarshal(r, &v) != nil: // a null would be read as 0
-		return nil, errors.New("is not a list of numbers")
+func (r raw) vector() (v []float32, err error) {
+	if len(r) > 0 && r[0] == '"' {
+		v, err = r.packed()
+	} else {
+		v, err = r.numbers()
 	}
-	if len(v) == 0 {
-		return nil, errors.New("is empty")
+	if err == nil && len(v) == 0 {
+		err = errors.New("is empty")
 	}
-	for _, n := range v {
-		if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+	return v, err
+}
+
+// packed reads base64.
+func (r raw) packed() ([]float32, error) {
+	inner := r[1 : len(r)-1]
+	if bytes.IndexByte(inner, '\\') >= 0 { // some write / as \/
+		inner = raw(r.text())
+	}
+	data := make([]byte, base64.StdEncoding.DecodedLen(len(inner)))
+	n, err := base64.StdEncoding.Decode(data, inner)
+	if err != nil || n%4 != 0 {
+		return nil, errors.New("is not base64 of 32-bit numbers")
+	}
+	v := make([]float32, n/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		if f := float64(v[i]); math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, errors.New("has a number in it that is none")
 		}
+	}
+	return v, nil
+}
+
+// numbers reads a list of numbers and nothing else. The list is known to be valid JSON.
+func (r raw) numbers() ([]float32, error) {
+	if len(r) < 2 || r[0] != '[' {
+		return nil, errors.New("is not a list of numbers")
+	}
+	inner := bytes.TrimSpace(r[1 : len(r)-1])
+	if len(inner) == 0 {
+		return nil, nil
+	}
+	v := make([]float32, 0, bytes.Count(inner, []byte(","))+1)
+	for number := range bytes.SplitSeq(inner, []byte(",")) {
+		f, err := strconv.ParseFloat(string(bytes.TrimSpace(number)), 32)
+		if err != nil { // a null, a text, a list, or too large
+			return nil, errors.New("is not a list of numbers")
+		}
+		v = append(v, float32(f))
 	}
 	return v, nil
 }

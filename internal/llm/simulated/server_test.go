@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -71,6 +72,30 @@ func TestThroughTheClient(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "length", got.FinishReason)
 	require.LessOrEqual(t, got.Usage.OutputTokens, int64(3))
+}
+
+// TestEmbeddingsThroughTheClient come out the same as numbers and as base64, in as many calls as it takes.
+func TestEmbeddingsThroughTheClient(t *testing.T) {
+	t.Parallel()
+	url := start(t)
+	texts := make([]string, 300) // more than one call may hold where the profile does not say
+	for i := range texts {
+		texts[i] = fmt.Sprintf("lighthouse number %d", i)
+	}
+	var before [][]float32
+	for _, profile := range []string{"generic", "openai"} {
+		client, err := openai.New(openai.Config{BaseURL: url, Profile: profile})
+		require.NoError(t, err)
+		got, err := llm.EmbedAll(t.Context(), client, llm.EmbedRequest{Model: "any", Texts: texts, Dimensions: 64})
+		require.NoError(t, err)
+		require.True(t, got.Simulated)
+		require.True(t, got.Usage.Known)
+		require.Len(t, got.Vectors, len(texts))
+		if before != nil {
+			require.Equal(t, before, got.Vectors)
+		}
+		before = got.Vectors
+	}
 }
 
 func TestLatency(t *testing.T) {
