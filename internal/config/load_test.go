@@ -134,25 +134,25 @@ func TestLoad_listensToOthersOnlyWithKeys(t *testing.T) {
 
 func TestLoad_provider(t *testing.T) {
 	tests := map[string]struct {
-		env                           []string
-		url, key, model, profile, who string
+		env                  []string
+		url, key, model, who string
 	}{
-		"none": {nil, "", "", "gpt-5-mini", "generic", "simulated"},
+		"none": {nil, "", "", "gpt-5-mini", "simulated"},
 		"OpenAI's key": {
 			[]string{"OPENAI_API_KEY=a"},
-			"https://api.openai.com/v1", "a", "gpt-5-mini", "openai", "api.openai.com",
+			"https://api.openai.com/v1", "a", "gpt-5-mini", "api.openai.com",
 		},
 		"OpenAI's variables, another's address": {
 			[]string{"OPENAI_API_KEY=a", "OPENAI_BASE_URL=https://models.example/v1/", "LONGHAUL_LLM_MODEL=m"},
-			"https://models.example/v1", "a", "m", "generic", "models.example",
+			"https://models.example/v1", "a", "m", "models.example",
 		},
 		"our own": {
 			[]string{"LONGHAUL_LLM_KEY=b", "LONGHAUL_LLM_BASE_URL=http://127.0.0.1:9/v1", "LONGHAUL_LLM_PROVIDER=local"},
-			"http://127.0.0.1:9/v1", "b", "gpt-5-mini", "generic", "local",
+			"http://127.0.0.1:9/v1", "b", "gpt-5-mini", "local",
 		},
 		"a key is not sent to an address that was set without it": {
 			[]string{"OPENAI_API_KEY=a", "LONGHAUL_LLM_BASE_URL=http://127.0.0.1:9/v1"},
-			"http://127.0.0.1:9/v1", "", "gpt-5-mini", "generic", "127.0.0.1:9",
+			"http://127.0.0.1:9/v1", "", "gpt-5-mini", "127.0.0.1:9",
 		},
 	}
 	for name, test := range tests {
@@ -160,8 +160,8 @@ func TestLoad_provider(t *testing.T) {
 			cfg, err := config.Load(config.Source{Dir: t.TempDir(), Env: test.env})
 			require.NoError(t, err)
 			llm := cfg.LLM
-			require.Equal(t, []string{test.url, test.key, test.model, test.profile, test.who},
-				[]string{llm.BaseURL, llm.Key.Reveal(), llm.Model, llm.Profile, llm.Provider})
+			require.Equal(t, []string{test.url, test.key, test.model, test.who},
+				[]string{llm.BaseURL, llm.Key.Reveal(), llm.Model, llm.Provider})
 		})
 	}
 }

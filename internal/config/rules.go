@@ -29,15 +29,8 @@ func (c *Config) complete(env map[string]string) {
 	if llm.Model == "" {
 		llm.Model = defaultModel
 	}
-	host := hostOf(llm.BaseURL)
-	if llm.Profile == "" {
-		llm.Profile = "generic"
-		if host == hostOf(openAIURL) {
-			llm.Profile = "openai"
-		}
-	}
 	if llm.Provider == "" {
-		llm.Provider = host
+		llm.Provider = hostOf(llm.BaseURL)
 	}
 	if llm.Simulated() {
 		llm.Provider = "simulated"
