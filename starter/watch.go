@@ -125,7 +125,7 @@ func (c *cli) bar(ctx context.Context) (show func(task.Task), stop func()) {
 func standing(t task.Task) string {
 	p := t.Progress
 	parts := []string{string(t.Status)}
-	if p.Percent != nil {
+	if p.Percent != nil && (!t.Done || t.Status == task.Succeeded) {
 		parts = append(parts, fmt.Sprintf("%d%%", *p.Percent))
 	}
 	if p.Step != "" && !t.Done {

@@ -73,6 +73,7 @@ func (r *Run) watchCancel(ctx workflow.Context) {
 			return
 		}
 		r.state.State = task.Cancelling
+		r.state.Revision++ // the number before was shown by those who knew of the cancel earlier
 		clean, _ := workflow.NewDisconnectedContext(ctx)
 		if err := r.publish(clean); err != nil {
 			workflow.GetLogger(ctx).Error("state not published", "error", err)
@@ -151,7 +152,7 @@ func allFailed(f activities.Finished) *task.Error {
 func (r *Run) close(f activities.Finished, why *task.Error, cancelled bool) {
 	s := &r.state
 	s.Outcome, s.Result, s.Error, s.Simulated = f.Outcome, f.Result, why, f.Simulated || s.Simulated
-	s.Progress.Counts, s.Progress.ETA, s.Progress.Percent = f.Counts, nil, nil
+	s.Progress.Counts, s.Progress.ETA = f.Counts, nil
 	switch {
 	case cancelled:
 		s.State = task.Cancelled

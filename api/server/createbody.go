@@ -36,6 +36,9 @@ const (
 
 var labelKey = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_.-]{1,%d}$`, maxLabelKey))
 
+// labelValue leaves out what Temporal cannot search for.
+var labelValue = regexp.MustCompile(`^[^"\\\x00-\x1f\x7f]*$`)
+
 type labels map[string]string
 
 // JSONSchema says what tags cannot.
@@ -44,8 +47,7 @@ func (labels) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type: "object", Description: "your own words for finding the task again", MaxProperties: &most,
 		PropertyNames: &jsonschema.Schema{Pattern: labelKey.String()},
-		// Temporal cannot search for a backslash or a control character.
-		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest, Pattern: `^[^\\\x00-\x1f\x7f]*$`},
+		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest, Pattern: labelValue.String()},
 	}
 }
 

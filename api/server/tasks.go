@@ -168,6 +168,9 @@ func labelFilter(given []string) (map[string]string, error) {
 		if !ok || !labelKey.MatchString(key) {
 			return nil, unfit("label", "must be key:value, with a key of %s", labelKey)
 		}
+		if !labelValue.MatchString(value) {
+			return nil, unfit("label", "must have a value of %s, as labels do", labelValue)
+		}
 		if before, twice := labels[key]; twice && before != value {
 			return nil, unfit("label", "names %q with two values, and a task has one", key)
 		}

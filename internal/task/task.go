@@ -74,7 +74,7 @@ const InlineResultLimit = 64 << 10
 
 // Progress says how far a running task is. Percent never falls, and is at most 99 before the end.
 type Progress struct {
-	Percent   *int   `json:"percent"` // nil while the amount of work is unknown, and of a task that ended without success
+	Percent   *int   `json:"percent"` // nil while the amount of work is unknown
 	Step      string `json:"step"`    // the step's name, from the kind's steps
 	StepIndex int    `json:"step_index"`
 	StepCount int    `json:"step_count"`
