@@ -46,7 +46,7 @@ func (labels) JSONSchema() *jsonschema.Schema {
 	most, longest := uint64(maxLabels), uint64(maxLabelValue)
 	return &jsonschema.Schema{
 		Type: "object", Description: "your own words for finding the task again", MaxProperties: &most,
-		PropertyNames: &jsonschema.Schema{Pattern: labelKey.String()},
+		PropertyNames:        &jsonschema.Schema{Pattern: labelKey.String()},
 		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest, Pattern: labelValue.String()},
 	}
 }
