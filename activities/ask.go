@@ -69,14 +69,15 @@ func (a *Activities) call(ctx context.Context, heart *heart, t Task, req llm.Req
 	if err != nil {
 		return llm.Response{}, err
 	}
+	var told lane.Outcome
+	defer func() { pass.Done(told) }() // also after a panic: a place that is not given back is lost for all
 	if err := a.begin(ctx, heart); err != nil {
-		pass.Done(lane.Outcome{})
 		return llm.Response{}, err
 	}
 	response, err := a.Model.Complete(ctx, req, func(p llm.Progress) {
 		heart.note(func(b *Beat) { b.Bytes = p.Bytes })
 	})
-	pass.Done(outcome(response, err))
+	told = outcome(response, err)
 	if err == nil && response.FinishReason == "length" {
 		err = cutShort(response)
 	}
@@ -128,14 +129,24 @@ func (a *Activities) record(ctx context.Context, key string, response llm.Respon
 	}
 }
 
+// known refers to an answer that is on record.
+func (a *Activities) known(ctx context.Context, key string) (Answer, error) {
+	found, err := a.entry(ctx, key)
+	return Answer{Key: key, Simulated: found.Simulated}, err
+}
+
 // text reads an answer back.
 func (a *Activities) text(ctx context.Context, key string) (string, error) {
-	var found entry
+	found, err := a.entry(ctx, key)
+	return found.Text, err
+}
+
+func (a *Activities) entry(ctx context.Context, key string) (found entry, err error) {
 	ok, err := a.Ledger.Look(ctx, key, &found)
 	if err == nil && !ok {
 		err = fmt.Errorf("the ledger has no %s", key)
 	}
-	return found.Text, err
+	return found, err
 }
 
 func cutShort(r llm.Response) error {

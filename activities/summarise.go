@@ -78,10 +78,18 @@ func (a *Activities) SummarisePart(ctx context.Context, req PartRequest) (Answer
 	return answer, a.complete(ctx, req.Task, req.Index, req.Item, answer)
 }
 
-// CombineAnswers is one model call: one summary out of several.
+// CombineAnswers is one model call: one summary out of several. A single one is taken as it is, without
+// a call: the other parts of its document could not be summarised.
 func (a *Activities) CombineAnswers(ctx context.Context, req CombineRequest) (Answer, error) {
 	heart := startHeart(ctx, "combining")
 	defer heart.Stop()
+	if len(req.Answers) == 1 {
+		answer, err := a.known(ctx, req.Answers[0])
+		if err != nil {
+			return Answer{}, err
+		}
+		return answer, a.complete(ctx, req.Task, req.Index, req.Item, answer)
+	}
 	paper, err := a.style(ctx, req.Task, req.Group)
 	if err != nil {
 		return Answer{}, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -38,24 +36,6 @@ func newDesk(t *testing.T, change func(*server.Parts)) *desk {
 	return &desk{t: t, tasks: tasks, srv: servertest.Start(t, parts), dir: t.TempDir()}
 }
 
-// safeBuffer is written by one goroutine while another looks.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 func (d *desk) env(name string) string {
 	return map[string]string{"LONGHAUL_API": d.srv.URL, "LONGHAUL_KEY": "k"}[name]
 }
@@ -67,7 +47,7 @@ func (d *desk) run(args ...string) (code int, out, errOut string) {
 
 func (d *desk) runIn(ctx context.Context, stdin string, args ...string) (code int, out, errOut string) {
 	d.t.Helper()
-	var o, e safeBuffer
+	var o, e servertest.Buffer
 	code = run(ctx, args, d.env, strings.NewReader(stdin), &o, &e)
 	return code, o.String(), e.String()
 }
@@ -195,7 +175,7 @@ func TestWatch_interruptedLeavesTheTaskAlone(t *testing.T) {
 	code, id, _ := d.run("submit", "summary", d.write("a.txt", "a"))
 	require.Equal(t, exitDone, code)
 	ctx, interrupt := context.WithCancel(t.Context())
-	var errOut safeBuffer
+	var errOut servertest.Buffer
 	done := make(chan int, 1)
 	go func() {
 		done <- run(ctx, []string{"watch", strings.TrimSpace(id)}, d.env, strings.NewReader(""), io.Discard, &errOut)

@@ -215,7 +215,11 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 	if err := first(errs); err != nil {
 		return activities.Answer{}, err
 	}
-	return reduce(ctx, fanIn, keys(answers), func(ctx workflow.Context, answers []string, _ bool) (activities.Answer, error) {
+	found := keys(answers)
+	if len(found) == 1 {
+		return activities.Answer{Key: found[0]}, nil
+	}
+	return reduce(ctx, fanIn, found, func(ctx workflow.Context, answers []string, _ bool) (activities.Answer, error) {
 		req := activities.CombineRequest{Task: s.run.Facts.task(), Answers: answers, Digest: true}
 		return s.ask(ctx, fmt.Sprintf("digest of %d digests", len(answers)), call.CombineAnswers, req)
 	})

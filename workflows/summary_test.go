@@ -178,6 +178,23 @@ func TestSummary_partThatFailsIsNamed(t *testing.T) {
 	require.Contains(t, b.output().Documents[0].Missing[0], "part 4 of 8")
 }
 
+// Of a document of two parts one is refused: the other is its summary, and costs no further call.
+func TestSummary_theOnePartThatIsLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provider.On(part(1), llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"flagged","code":"content_filter"}}`))
+	s := b.run(b.start(task.SummaryInput{Documents: []task.Document{{Text: long(2)}}}))
+
+	require.Equal(t, task.Succeeded, s.State)
+	require.Equal(t, task.Full, s.Outcome)
+	require.Equal(t, 2, b.provider.Counts().Total)
+	require.Equal(t, task.ItemSucceeded, b.items()[0].Status)
+	require.Equal(t, 2, b.items()[0].Attempts)
+	document := b.output().Documents[0]
+	require.Contains(t, document.Summary, b.provider.CallsWith(part(0))[0].Hash)
+	require.Len(t, document.Missing, 1)
+}
+
 // The provider takes 150 tokens of text and no more, where parts were cut to 200.
 func TestSummary_textTooLongForTheModelIsHalved(t *testing.T) {
 	t.Parallel()

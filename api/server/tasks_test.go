@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"longhaul/api/server"
+	"longhaul/api/server/servertest"
 	"longhaul/internal/task"
 )
 
@@ -305,27 +305,9 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// lockedBuffer collects log lines of many goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 func TestInternalErrors_areLoggedAndNotTold(t *testing.T) {
 	t.Parallel()
-	log := &lockedBuffer{}
+	log := &servertest.Buffer{}
 	a := newAPI(t, func(p *server.Parts) {
 		p.Log = slog.New(slog.NewJSONHandler(log, nil))
 		p.Keys = map[string]string{"marker-key": "a"}
