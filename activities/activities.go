@@ -4,40 +4,31 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"time"
 
 	"longhaul/internal/document"
-	"longhaul/internal/lane"
-	"longhaul/internal/llm"
+	"longhaul/internal/router"
 	"longhaul/internal/storage"
 )
 
 // The task queues. Pools behind them scale and time out separately.
 const (
 	QueueWorkflows = "longhaul-workflows" // decisions
-	QueueLLM       = "longhaul-llm"       // model calls
+	QueueLLM       = "longhaul-llm"       // model calls; those of a provider beside the first have a queue of their own
 	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
 )
 
 // Activities holds what the activities work with. All fields are needed.
 type Activities struct {
-	Bucket       *storage.Bucket
-	Ledger       storage.Ledger
-	Files        storage.Files
-	Model        llm.Model
-	Lane         Gate   // in front of Model
-	DefaultModel string // for tasks that name none
-	Reader       Reader
-	Fetcher      Fetcher
-	Scratch      string // a local folder for documents while they are read
-	ChunkTokens  int    // the most tokens of text in one model call
-	MaxAttempts  int    // how often a failing model call is made; waiting for a rate limit is not failing
-	Log          *slog.Logger
-}
-
-// Gate lets calls to a provider in: lane.Lane.
-type Gate interface {
-	Enter(ctx context.Context, tenant string, tokens int, patience time.Duration) (*lane.Pass, error)
+	Bucket      *storage.Bucket
+	Ledger      storage.Ledger
+	Files       storage.Files
+	Router      *router.Router // who is asked for a model
+	Reader      Reader
+	Fetcher     Fetcher
+	Scratch     string // a local folder for documents while they are read
+	ChunkTokens int    // the most tokens of text in one model call
+	MaxAttempts int    // how often a failing model call is made; waiting for a rate limit is not failing
+	Log         *slog.Logger
 }
 
 // Reader gets text out of a document on disk: document.Extractor.
@@ -56,4 +47,5 @@ type Task struct {
 	Tenant  string
 	Lineage string // where paid answers are looked up: the id of the first of the tasks that share them
 	Model   string // "" means the default
+	Queue   string // of its model calls; "" means QueueLLM
 }

@@ -16,6 +16,7 @@ import (
 
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
+	"longhaul/internal/router"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 )
@@ -37,7 +38,9 @@ func call(t *testing.T, model llm.Model, before any) (Answer, error) {
 	t.Helper()
 	b, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
-	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Model: model, Lane: lane.New(lane.Limits{}), MaxAttempts: 3, Log: slog.New(slog.DiscardHandler)}
+	table, err := router.New("m", &router.Provider{Name: "p", Model: model, Lane: lane.New(lane.Limits{})})
+	require.NoError(t, err)
+	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Router: table, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler)}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.SetHeartbeatDetails(before)
@@ -130,11 +133,13 @@ func TestAsk(t *testing.T) {
 
 	cut := good
 	cut.FinishReason = "length"
-	_, err = call(t, &fixed{response: cut}, Beat{})
 	var failed *temporal.ApplicationError
-	require.ErrorAs(t, err, &failed)
-	require.Equal(t, string(task.AnswerIncomplete), failed.Type(), "half an answer is none")
-	require.True(t, failed.NonRetryable())
+	for flaw, final := range map[string]bool{"": false, "ledger/task_a/step/x-flaw.json": true} {
+		_, err = call(t, &fixed{response: cut}, Beat{Flaw: flaw})
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, string(task.AnswerIncomplete), failed.Type(), "half an answer is none")
+		require.Equal(t, final, failed.NonRetryable(), "it may be longer once")
+	}
 }
 
 func TestShare(t *testing.T) {
@@ -227,7 +232,7 @@ func TestDigestItems_aFaultIsNoGap(t *testing.T) {
 	t.Parallel()
 	b, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
-	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Model: &fixed{}, Log: slog.New(slog.DiscardHandler)}
+	a := &Activities{Bucket: b, Ledger: storage.NewLedger(b), Log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, b.PutJSON(t.Context(), storage.GroupKey("task_a", 0), groupPaper{}))
 	require.NoError(t, b.Put(t.Context(), storage.ItemKey("task_a", 1), "", []byte("{half")))
 	var suite testsuite.WorkflowTestSuite

@@ -10,6 +10,7 @@ import (
 
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
+	"longhaul/internal/router"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 )
@@ -18,15 +19,18 @@ import (
 type Answer struct {
 	Key       string // of the ledger entry
 	Usage     task.Usage
-	Calls     int  // made for it, the failed ones included; 0 when it was in the ledger
-	Simulated bool // the simulated provider gave it
+	Calls     int    // made for it, the failed ones included; 0 when it was in the ledger
+	By        string // who gave it: provider/model
+	Simulated bool   // the simulated provider gave it
 }
 
 // entry is what the ledger keeps of an answer, and which activity paid for it.
 type entry struct {
 	llm.Response
-	By string    `json:"by"`
-	At time.Time `json:"at"`
+	From string     `json:"from,omitempty"` // provider/model
+	Cost *task.Cost `json:"cost,omitempty"`
+	By   string     `json:"by"`
+	At   time.Time  `json:"at"`
 }
 
 // payer names the activity that runs, over all its attempts.
@@ -35,62 +39,103 @@ func payer(ctx context.Context) string {
 	return info.WorkflowExecution.ID + "/" + info.WorkflowExecution.RunID + "/" + info.ActivityID
 }
 
+// asking is one answer that is being asked for.
+type asking struct {
+	*Activities
+	heart   *heart
+	task    Task
+	key     string          // of the answer in the ledger
+	req     llm.Request     // as it was meant
+	targets []router.Target // who may be asked, in order
+	flaw    *flaw           // what was wrong with the answer before; nil for nothing
+}
+
 // ask gets the answer to a request, from the ledger if it was paid for before. It waits its turn in
 // the lane and makes one provider call at the most: Temporal makes the next attempt, which finds in
 // the heartbeat what this one met. An answer is recorded before anything else can fail, even while
-// being cancelled.
+// being cancelled. The ledger knows it by the model that was asked for, whoever stood in for it.
 func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string, req llm.Request) (Answer, error) {
-	if req.Model = t.Model; req.Model == "" {
-		req.Model = a.DefaultModel
-	}
+	req.Model = a.Router.Model(t.Model)
 	key, err := storage.LedgerKey(t.Lineage, step, req)
 	if err != nil {
 		return Answer{}, err
 	}
 	var found entry
 	if ok, err := a.Ledger.Look(ctx, key, &found); err != nil || ok {
-		return found.answer(ctx, key, heart.now().Calls), err
+		return found.answer(ctx, key, heart.now()), err
 	}
-
-	req.IdempotencyKey = path.Base(key) // the same for every attempt, and for no other request
-	response, err := a.call(ctx, heart, t, req)
-	if err != nil {
-		return Answer{}, a.failed(ctx, heart, err)
-	}
-	if err := a.record(ctx, key, response); err != nil {
+	q := &asking{Activities: a, heart: heart, task: t, key: key, req: req, targets: a.Router.Targets(req.Model)}
+	if q.flaw, err = a.flawed(ctx, heart.now().Flaw); err != nil {
 		return Answer{}, err
 	}
-	return Answer{Key: key, Usage: usage(response.Usage), Calls: heart.now().Calls, Simulated: response.Simulated}, nil
+	paid, err := q.call(ctx)
+	if err != nil {
+		return Answer{}, q.failed(ctx, err)
+	}
+	if err := a.record(ctx, key, paid); err != nil {
+		return Answer{}, err
+	}
+	return paid.answer(ctx, key, heart.now()), nil
 }
 
-// call makes one provider call, when the lane lets it.
-func (a *Activities) call(ctx context.Context, heart *heart, t Task, req llm.Request) (llm.Response, error) {
-	pass, err := a.enter(ctx, heart, t, req)
+// call makes one provider call, when a lane lets it.
+func (q *asking) call(ctx context.Context) (entry, error) {
+	pass, err := q.enter(ctx)
 	if err != nil {
-		return llm.Response{}, err
+		return entry{}, err
 	}
 	var told lane.Outcome
 	defer func() { pass.Done(told) }() // also after a panic: a place that is not given back is lost for all
-	if err := a.begin(ctx, heart); err != nil {
-		return llm.Response{}, err
+	if err := q.begin(ctx); err != nil {
+		return entry{}, err
 	}
-	response, err := a.Model.Complete(ctx, req, func(p llm.Progress) {
-		heart.note(func(b *Beat) { b.Bytes = p.Bytes })
+	target := q.target()
+	response, err := target.Provider.Model.Complete(ctx, q.request(), func(p llm.Progress) {
+		q.heart.note(func(b *Beat) { b.Bytes = p.Bytes })
 	})
 	told = outcome(response, err)
 	if err == nil && response.FinishReason == "length" {
 		err = cutShort(response)
 	}
-	return response, err
+	return entry{
+		Response: response, From: target.String(), Cost: target.Price.Cost(response.Usage), By: payer(ctx), At: time.Now().UTC(),
+	}, err
 }
 
-// answer is that of an entry that was found. What an earlier attempt of this very activity paid,
-// and could not tell of because it was lost, is this activity's to tell.
-func (e entry) answer(ctx context.Context, key string, calls int) Answer {
-	answer := Answer{Key: key, Simulated: e.Simulated}
-	if e.By == payer(ctx) {
-		answer.Usage, answer.Calls = usage(e.Usage), calls
+// target is who is asked now.
+func (q *asking) target() router.Target {
+	return q.targets[min(q.heart.now().Target, len(q.targets)-1)] // there may have been more before a restart
+}
+
+// request is what is sent: to whom it goes, and mended if the answer before had a flaw. The idempotency key
+// is the same for every attempt at the same request, and for no other request.
+func (q *asking) request() llm.Request {
+	req := q.req
+	req.Model = q.target().Name
+	req.IdempotencyKey = path.Base(q.key)
+	if n := q.heart.now().Target; n > 0 {
+		req.IdempotencyKey += fmt.Sprintf("-%d", n)
 	}
+	if q.flaw != nil {
+		req = q.flaw.mend(req)
+	}
+	return req
+}
+
+// answer is that of an entry. What an earlier attempt of this very activity paid, and could not tell of
+// because it was lost, is this activity's to tell; what another one paid is not.
+func (e entry) answer(ctx context.Context, key string, b Beat) Answer {
+	answer := Answer{Key: key, By: e.From, Simulated: e.Simulated, Calls: b.Calls}
+	if e.By != payer(ctx) {
+		answer.Usage = b.spent().Usage
+		return answer
+	}
+	b.Answered = 1
+	used := task.Usage{Requests: 1, InputTokens: e.Usage.InputTokens, OutputTokens: e.Usage.OutputTokens, CachedTokens: e.Usage.CachedTokens, Cost: e.Cost}
+	if !e.Usage.Known {
+		used.UnmeteredCalls = 1
+	}
+	answer.Usage = used.Add(b.spent().Usage)
 	return answer
 }
 
@@ -99,20 +144,19 @@ func (e entry) answer(ctx context.Context, key string, calls int) Answer {
 const lostCalls = 10
 
 // begin counts a call that is about to be made.
-func (a *Activities) begin(ctx context.Context, heart *heart) error {
-	b := heart.now()
-	if lost := b.Calls - b.Errors - b.Throttled - b.Down - b.Stopped; lost >= lostCalls {
-		return final(task.Errorf(task.ModelUnavailable, "the worker was lost %d times during this call; it is not made again", lost), b.Calls)
+func (q *asking) begin(ctx context.Context) error {
+	b := q.heart.now()
+	if b.lost() >= lostCalls {
+		return final(task.Errorf(task.ModelUnavailable, "the worker was lost %d times during this call; it is not made again", b.lost()), b)
 	}
-	heart.note(func(b *Beat) { b.Calls++ })
-	activity.RecordHeartbeat(ctx, heart.now())
+	q.heart.note(func(b *Beat) { b.Calls++ })
+	activity.RecordHeartbeat(ctx, q.heart.now())
 	return nil
 }
 
 // record keeps a paid answer. The provider has been paid whatever happened to the task since, so it
 // stops neither for a cancel nor for a bucket that is down: only when the worker itself must go.
-func (a *Activities) record(ctx context.Context, key string, response llm.Response) error {
-	paid := entry{Response: response, By: payer(ctx), At: time.Now().UTC()}
+func (a *Activities) record(ctx context.Context, key string, paid any) error {
 	going := activity.GetWorkerStopChannel(ctx)
 	ctx = context.WithoutCancel(ctx)
 	for n := 1; ; n++ {
@@ -132,7 +176,7 @@ func (a *Activities) record(ctx context.Context, key string, response llm.Respon
 // known refers to an answer that is on record.
 func (a *Activities) known(ctx context.Context, key string) (Answer, error) {
 	found, err := a.entry(ctx, key)
-	return Answer{Key: key, Simulated: found.Simulated}, err
+	return Answer{Key: key, By: found.From, Simulated: found.Simulated}, err
 }
 
 // text reads an answer back.
@@ -147,15 +191,4 @@ func (a *Activities) entry(ctx context.Context, key string) (found entry, err er
 		err = fmt.Errorf("the ledger has no %s", key)
 	}
 	return found, err
-}
-
-func cutShort(r llm.Response) error {
-	return &llm.Error{
-		Class: llm.Final, Code: task.AnswerIncomplete, Provider: r.Model, RequestID: r.RequestID, Partial: r.Usage,
-		Message: "the answer was cut at the model's output limit; ask for fewer words or use another model",
-	}
-}
-
-func usage(u llm.Usage) task.Usage {
-	return task.Usage{Requests: 1, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens}
 }

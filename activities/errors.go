@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"longhaul/internal/llm"
+	"longhaul/internal/router"
 	"longhaul/internal/task"
 )
 
@@ -22,38 +23,80 @@ const (
 	outagePatience   = 15 * time.Minute
 )
 
+// handsOver are the failures that another provider, or another model, may do better at.
+var handsOver = map[task.Code]bool{
+	task.ModelQuota: true, task.ModelAuth: true, task.ModelUnknown: true, task.ModelUnavailable: true,
+	task.RateLimited: true, task.AnswerIncomplete: true, task.BadResponse: true,
+}
+
 // failed tells Temporal whether calling again can help, and when. A rate limit does not use up the
 // attempts; a cancel and a worker that stops are no failures of the call at all.
-func (a *Activities) failed(ctx context.Context, heart *heart, err error) error {
-	if _, ours := errors.AsType[*temporal.ApplicationError](err); ours {
+func (q *asking) failed(ctx context.Context, err error) error {
+	if temporal.IsApplicationError(err) || temporal.IsCanceledError(err) {
 		return err // no call was made
 	}
 	if ctx.Err() != nil {
-		heart.last(ctx, func(b *Beat) { b.Stopped++ })
-		return stopped(ctx)
+		q.heart.note(func(b *Beat) { b.Stopped, b.Wasted.UnmeteredCalls = b.Stopped+1, b.Wasted.UnmeteredCalls+1 })
+		return stopped(ctx, q.heart.last(ctx))
 	}
 	refusal, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		refusal = &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Message: err.Error(), Err: err}
 	}
-	most := a.MaxAttempts
+	price := q.target().Price
+	q.heart.note(func(b *Beat) { b.count(refusal, price) })
+	told := q.verdict(ctx, refusal)
+	b := q.heart.last(ctx)
+	q.Log.Info("model call failed", "error", refusal, "class", refusal.Class, "target", q.target().String(),
+		"calls", b.Calls, "errors", b.Errors, "throttled", b.Throttled, "down", b.Down)
+	return told
+}
+
+// atOnce is the wait before an attempt that does something else than the one before.
+const atOnce = time.Millisecond
+
+// verdict decides what comes after a call that failed: the same again, the same mended, the next target,
+// or nothing.
+func (q *asking) verdict(ctx context.Context, refusal *llm.Error) error {
+	down, cause := outage(refusal), refusal.Task()
+	b := q.heart.now()
+	over := q.over(refusal, b)
+	switch {
+	case q.noteFlaw(ctx, flawOf(q.req, refusal)):
+		return again(cause, b, atOnce)
+	case (over || down) && handsOver[refusal.Code] && q.handOver():
+		if down {
+			q.targets[b.Target].Rest()
+		}
+		return again(cause, b, atOnce)
+	case over && q.flaw != nil && refusal.Code == task.ModelRefused: // the longer answer is not to be had
+		return final(task.Errorf(q.flaw.Code, "%s", q.flaw.Said), b)
+	case over:
+		return final(cause, b)
+	case down:
+		return again(cause, b, pause(refusal.RetryAfter, b.Down))
+	case refusal.Class == llm.Wait:
+		return again(cause, b, pause(refusal.RetryAfter, b.Throttled))
+	default:
+		return again(cause, b, pause(refusal.RetryAfter, b.Errors-b.Before))
+	}
+}
+
+// over reports whether the target that failed has failed for good.
+func (q *asking) over(refusal *llm.Error, b Beat) bool {
+	most := q.MaxAttempts
 	if refusal.Tries > 0 {
 		most = min(most, refusal.Tries)
 	}
-	down := outage(refusal)
-	b := heart.last(ctx, func(b *Beat) { b.count(refusal.Class, down) })
-	a.Log.Info("model call failed", "error", refusal, "class", refusal.Class, "calls", b.Calls, "errors", b.Errors, "throttled", b.Throttled, "down", b.Down)
 	switch {
 	case refusal.Class == llm.Final:
-		return final(refusal.Task(), b.Calls)
-	case down && time.Since(b.DownSince) < outagePatience:
-		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Down))
-	case refusal.Class == llm.Wait && time.Since(b.Since) < throttlePatience:
-		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Throttled))
-	case refusal.Class == llm.Retry && !down && b.Errors < most:
-		return again(refusal.Task(), b.Calls, pause(refusal.RetryAfter, b.Errors))
+		return true
+	case outage(refusal):
+		return time.Since(b.DownSince) >= outagePatience
+	case refusal.Class == llm.Wait:
+		return time.Since(b.Since) >= throttlePatience
 	default:
-		return final(refusal.Task(), b.Calls)
+		return b.Errors-b.Before >= most || b.Flaw != "" && flawOf(q.req, refusal) != nil
 	}
 }
 
@@ -63,19 +106,31 @@ func outage(e *llm.Error) bool {
 	if e.Class != llm.Retry || e.Code != task.ModelUnavailable {
 		return false
 	}
-	if dial, ok := errors.AsType[*net.OpError](e.Err); ok && dial.Op == "dial" {
-		return true
-	}
-	return e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable
+	return unreached(e) || e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable
 }
 
-func (b *Beat) count(class llm.Class, down bool) {
+// unreached reports whether there was nobody to send the call to.
+func unreached(e *llm.Error) bool {
+	dial, ok := errors.AsType[*net.OpError](e.Err)
+	return ok && dial.Op == "dial"
+}
+
+// count notes a failed call: of what sort it was, and what it used. Whoever refuses a request with a status
+// charges nothing for it; of a call that broke later it is not known unless the provider said.
+func (b *Beat) count(refusal *llm.Error, price *router.Price) {
+	switch used := refusal.Partial; {
+	case used.Known:
+		b.Wasted = b.Wasted.Add(task.Usage{WastedTokens: used.InputTokens + used.OutputTokens, Cost: price.Cost(used)})
+	case refusal.Status < http.StatusBadRequest && !unreached(refusal) && (refusal.Status > 0 || refusal.Class != llm.Final):
+		b.Wasted.UnmeteredCalls++
+	}
+	down := outage(refusal)
 	switch {
 	case down:
 		if b.Down++; b.DownSince.IsZero() {
 			b.DownSince = time.Now()
 		}
-	case class == llm.Wait:
+	case refusal.Class == llm.Wait:
 		if b.Throttled++; b.Since.IsZero() {
 			b.Since = time.Now()
 		}
@@ -104,35 +159,35 @@ func backoff(n int) time.Duration {
 }
 
 // stopped is what an interrupted activity returns. When its worker stops, another one goes on at
-// once; when the task was cancelled, the cancel is passed on.
-func stopped(ctx context.Context) error {
+// once; when the task was cancelled, the cancel is passed on, with what was used by then.
+func stopped(ctx context.Context, b Beat) error {
 	select {
 	case <-activity.GetWorkerStopChannel(ctx):
 		return temporal.NewApplicationErrorWithOptions("the worker is stopping", "worker_stopping",
 			temporal.ApplicationErrorOptions{NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign})
 	default:
-		return ctx.Err()
+		return temporal.NewCanceledError(b.spent())
 	}
 }
 
 // final makes an error that ends the step.
-func final(e *task.Error, calls int) error {
-	return failure(e, calls, temporal.ApplicationErrorOptions{NonRetryable: true})
+func final(e *task.Error, b Beat) error {
+	return failure(e, b.spent(), temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 
 // again makes an error after which Temporal tries again, no earlier than the wait; 0 leaves it to the
 // retry policy. A rate limit is business as usual: Temporal does not log it as a failure.
-func again(e *task.Error, calls int, wait time.Duration) error {
+func again(e *task.Error, b Beat, wait time.Duration) error {
 	options := temporal.ApplicationErrorOptions{NextRetryDelay: wait}
 	if e.Code == task.RateLimited {
 		options.Category = temporal.ApplicationErrorCategoryBenign
 	}
-	return failure(e, calls, options)
+	return failure(e, b.spent(), options)
 }
 
-func failure(e *task.Error, calls int, options temporal.ApplicationErrorOptions) error {
-	e.Attempts = calls
-	options.Details = []any{e}
+func failure(e *task.Error, spent Spent, options temporal.ApplicationErrorOptions) error {
+	e.Attempts = spent.Calls
+	options.Details = []any{e, spent}
 	return temporal.NewApplicationErrorWithOptions(e.Error(), string(e.Code), options)
 }
 
@@ -144,7 +199,7 @@ const fetchAttempts = 5
 // bucket that is down: it is tried until it is mended.
 func documentError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return stopped(ctx)
+		return stopped(ctx, Beat{})
 	}
 	attempt := int(activity.GetInfo(ctx).Attempt)
 	e, ok := errors.AsType[*task.Error](err)
@@ -152,8 +207,8 @@ func documentError(ctx context.Context, err error) error {
 	case !ok:
 		return err
 	case e.Retryable && attempt < fetchAttempts:
-		return again(e, attempt, 0)
+		return again(e, Beat{Calls: attempt, Errors: attempt}, 0)
 	default:
-		return final(e, attempt)
+		return final(e, Beat{Calls: attempt, Errors: attempt})
 	}
 }

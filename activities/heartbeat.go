@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+
+	"longhaul/internal/task"
 )
 
 // Beat is the heartbeat of an activity: how far it is, for readers, and what its earlier attempts
@@ -21,8 +23,30 @@ type Beat struct {
 	Throttled int       // of them, those that were asked to wait
 	Down      int       // of them, those that found nobody
 	Stopped   int       // of them, those that their worker's stop or a cancel cut off
+	Answered  int       // of them, those whose answer is the one that counts
 	Since     time.Time // of the first that was asked to wait
 	DownSince time.Time // of the first in a row that found nobody
+
+	Target int        // who is asked now, of those who may be
+	Before int        // of the errors, those of targets before it
+	Flaw   string     // ledger key of what was wrong with its answer; "" for nothing
+	Wasted task.Usage // by calls that gave no answer
+}
+
+// lost is how many calls nobody knows the end of: their worker was lost.
+func (b Beat) lost() int { return b.Calls - b.Errors - b.Throttled - b.Down - b.Stopped - b.Answered }
+
+// spent is what the calls that gave no answer cost all the same.
+func (b Beat) spent() Spent {
+	s := Spent{Calls: b.Calls, Usage: b.Wasted}
+	s.Usage.UnmeteredCalls += int64(b.lost())
+	return s
+}
+
+// Spent is what an activity used without an answer to show for it. It is the last detail of its error.
+type Spent struct {
+	Calls int
+	Usage task.Usage
 }
 
 // beatEvery keeps a heartbeat well within the heartbeat timeout of four seconds, and brings a
@@ -74,9 +98,8 @@ func (h *heart) Stop() {
 
 // last stops the beating and leaves a last beat for the next attempt, which must know what this one
 // met: the SDK sends it before it tells of the failure.
-func (h *heart) last(ctx context.Context, change func(*Beat)) Beat {
+func (h *heart) last(ctx context.Context) Beat {
 	h.Stop()
-	h.note(change)
 	activity.RecordHeartbeat(context.WithoutCancel(ctx), h.now()) // also of one that is cut off
 	return h.now()
 }

@@ -46,7 +46,7 @@ func (a *Activities) complete(ctx context.Context, t Task, index int, so *ItemSo
 	calls := so.Calls + answer.Calls
 	return a.saveItem(ctx, t, task.Item{
 		Index: index, Status: task.ItemSucceeded, Name: result.Source.Name, Result: encoded,
-		Usage: so.Usage.Add(answer.Usage), Attempts: calls, Cached: calls == 0, Simulated: answer.Simulated,
+		Usage: so.Usage.Add(answer.Usage), Attempts: calls, Cached: calls == 0, Model: answer.By, Simulated: answer.Simulated,
 	})
 }
 

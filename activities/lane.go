@@ -14,26 +14,55 @@ import (
 // Temporal's: it holds no slot, and it survives the worker.
 const lanePatience = 30 * time.Second
 
-// enter waits for a turn in the lane. A wait that is too long for a worker comes back as an error that
-// Temporal tries again after it; no call was made, and none is counted.
-func (a *Activities) enter(ctx context.Context, heart *heart, t Task, req llm.Request) (*lane.Pass, error) {
-	heart.note(func(b *Beat) { b.Waiting = true })
-	pass, err := a.Lane.Enter(ctx, t.Tenant, estimate(req), lanePatience)
-	heart.note(func(b *Beat) { b.Waiting = false })
-	closed, ok := errors.AsType[*lane.Closed](err)
-	if err != nil && !ok {
-		return nil, stopped(ctx)
+// enter waits for a turn in the lane of the first target that can be asked. One that rests, or whose account
+// is used up, is passed by while another can stand in.
+func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
+	for {
+		if q.target().Rests() && q.handOver() {
+			continue
+		}
+		q.heart.note(func(b *Beat) { b.Waiting = true })
+		pass, err := q.target().Lane.Enter(ctx, q.task.Tenant, estimate(q.req), lanePatience)
+		q.heart.note(func(b *Beat) { b.Waiting = false })
+		closed, ok := errors.AsType[*lane.Closed](err)
+		switch {
+		case err == nil:
+			return pass, nil
+		case !ok:
+			return nil, stopped(ctx, q.heart.now())
+		case closed.Why != nil && q.handOver():
+			continue
+		default:
+			return nil, q.turnedAway(closed)
+		}
 	}
-	if !ok {
-		return pass, nil
-	}
+}
+
+// turnedAway is the error of a call that was not made. A wait that is too long for a worker is one that
+// Temporal tries again after it.
+func (q *asking) turnedAway(closed *lane.Closed) error {
 	if refusal, dead := errors.AsType[*llm.Error](closed.Why); dead {
 		e := refusal.Task()
 		e.Detail += "; no more calls are made with this key for some minutes. When it is mended, run the task again"
-		return nil, final(e, heart.now().Calls)
+		return final(e, q.heart.now())
 	}
 	e := task.Errorf(task.RateLimited, "the provider's limit is used up until %s", closed.Until.UTC().Format(time.RFC3339))
-	return nil, again(e, heart.now().Calls, pause(time.Until(closed.Until), 1))
+	return again(e, q.heart.now(), pause(time.Until(closed.Until), 1))
+}
+
+// handOver lets the next target be asked from now on, with a budget of errors of its own, and reports
+// whether there is one.
+func (q *asking) handOver() bool {
+	next := q.heart.now().Target + 1
+	if next >= len(q.targets) {
+		return false
+	}
+	q.flaw = nil
+	q.heart.note(func(b *Beat) {
+		b.Target, b.Before, b.Flaw = next, b.Errors, ""
+		b.Since, b.DownSince = time.Time{}, time.Time{}
+	})
+	return true
 }
 
 // estimate is about how many tokens a call will use: four bytes each, and a summary's length for the

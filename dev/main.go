@@ -127,8 +127,9 @@ func roles(ctx context.Context, a *app.App, listener net.Listener, lost <-chan e
 
 // tell says where everything is.
 func tell(stdout io.Writer, a *app.App, api net.Addr) {
-	model := a.Config.LLM.Model + " at " + a.Config.LLM.BaseURL
-	if a.Config.LLM.Simulated() {
+	first := a.Config.LLM.All()[0]
+	model := a.Config.LLM.Model + " at " + first.BaseURL
+	if first.BaseURL == "" {
 		model = "simulated: answers are picked from the texts. Set OPENAI_API_KEY for a real model"
 	}
 	for _, line := range [][2]string{

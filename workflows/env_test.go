@@ -20,6 +20,7 @@ import (
 	"longhaul/internal/lane"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/llm/openai"
+	"longhaul/internal/router"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -49,11 +50,13 @@ func newBench(t *testing.T) *bench {
 	require.NoError(t, err)
 	model, err := openai.New(openai.Config{Name: "scripted", BaseURL: b.provider.URL(), Key: "k"})
 	require.NoError(t, err)
+	table, err := router.New("test-model", &router.Provider{Name: "scripted", Model: model, Lane: openGate{}})
+	require.NoError(t, err)
 	reader := document.NewExtractor(document.Options{Workers: 2})
 	t.Cleanup(func() { _ = reader.Close() })
 	b.do = &activities.Activities{
-		Bucket: b.bucket, Ledger: storage.NewLedger(b.bucket), Files: storage.NewFiles(b.bucket), Model: model, Lane: openGate{},
-		DefaultModel: "test-model", Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
+		Bucket: b.bucket, Ledger: storage.NewLedger(b.bucket), Files: storage.NewFiles(b.bucket),
+		Router: table, Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
 		Scratch: t.TempDir(), ChunkTokens: 200, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler),
 	}
 	b.renew()

@@ -180,6 +180,19 @@ func (r *Run) verdict(f activities.Finished, why *task.Error, cancelled bool) (E
 	}
 }
 
+// spentOn is what a failed or cancelled call used all the same.
+func spentOn(err error) activities.Spent {
+	var told *task.Error
+	var spent activities.Spent
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
+		_ = app.Details(&told, &spent) // an error of another sort has no such details, and used nothing
+	}
+	if cancel, ok := errors.AsType[*temporal.CanceledError](err); ok && cancel.HasDetails() {
+		_ = cancel.Details(&spent)
+	}
+	return spent
+}
+
 // reason puts an error of an activity or a child into the words of a task.
 func reason(err error) *task.Error {
 	var told *task.Error

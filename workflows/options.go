@@ -18,10 +18,14 @@ const heartbeat = 4 * time.Second
 // limit is what makes a task go on soon after its worker was killed in the middle of one.
 const TaskTimeout = 5 * time.Second
 
-// modelCall is for a call to a model: as long as it takes, and as often as the activity itself says
+// modelCall is for a call to a task's model: as long as it takes, and as often as the activity itself says
 // (it keeps the budget of errors).
-func modelCall(ctx workflow.Context, summary string) workflow.Context {
-	return doing(ctx, activities.QueueLLM, 2*time.Hour, time.Minute, summary)
+func modelCall(ctx workflow.Context, t activities.Task, summary string) workflow.Context {
+	queue := t.Queue
+	if queue == "" {
+		queue = activities.QueueLLM
+	}
+	return doing(ctx, queue, 2*time.Hour, time.Minute, summary)
 }
 
 // documentWork is for fetching and reading documents, and for our own records of them.

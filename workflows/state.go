@@ -33,6 +33,7 @@ type Facts struct {
 	Labels    map[string]string
 	Priority  int
 	Model     string // "" means the default
+	Queue     string // of its model calls; "" means that of the first provider
 	CreatedAt time.Time
 	StartAt   *time.Time
 	Deadline  *time.Time
@@ -41,7 +42,7 @@ type Facts struct {
 }
 
 func (f Facts) task() activities.Task {
-	return activities.Task{ID: f.ID, Tenant: f.Tenant, Lineage: f.Lineage, Model: f.Model}
+	return activities.Task{ID: f.ID, Tenant: f.Tenant, Lineage: f.Lineage, Model: f.Model, Queue: f.Queue}
 }
 
 // Snapshot is what changes about a task. Revision rises with every change.

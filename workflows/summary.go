@@ -228,11 +228,15 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 // ask makes one model call that belongs to no document, and adds what it used to the task.
 func (s *summary) ask(ctx workflow.Context, about string, activity, req any) (activities.Answer, error) {
 	var answer activities.Answer
-	if err := workflow.ExecuteActivity(modelCall(ctx, about), activity, req).Get(ctx, &answer); err != nil {
-		return answer, err
+	err := workflow.ExecuteActivity(modelCall(ctx, s.run.Facts.task(), about), activity, req).Get(ctx, &answer)
+	used := answer.Usage
+	if err != nil {
+		used = spentOn(err).Usage
 	}
-	s.run.ownUsage = s.run.ownUsage.Add(answer.Usage)
-	s.run.state.Usage = s.run.state.Usage.Add(answer.Usage)
-	s.run.publishSoon(ctx)
-	return answer, nil
+	s.run.ownUsage = s.run.ownUsage.Add(used)
+	s.run.state.Usage = s.run.state.Usage.Add(used)
+	if err == nil {
+		s.run.publishSoon(ctx)
+	}
+	return answer, err
 }

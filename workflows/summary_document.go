@@ -169,15 +169,15 @@ func (d *groupDocument) ask(ctx workflow.Context, about string, activity, req an
 		return answer, err
 	}
 	defer d.group.calls.Release(1)
-	err := workflow.ExecuteActivity(modelCall(ctx, about), activity, req).Get(ctx, &answer)
+	err := workflow.ExecuteActivity(modelCall(ctx, d.group.start.Task, about), activity, req).Get(ctx, &answer)
+	spent := activities.Spent{Calls: answer.Calls, Usage: answer.Usage}
 	if err != nil {
-		d.so.Calls += reason(err).Attempts
-		return answer, err
+		spent = spentOn(err)
 	}
-	d.so.Usage, d.so.Calls = d.so.Usage.Add(answer.Usage), d.so.Calls+answer.Calls
+	d.so.Usage, d.so.Calls = d.so.Usage.Add(spent.Usage), d.so.Calls+spent.Calls
 	report := &d.group.report
-	report.Usage, report.Simulated = report.Usage.Add(answer.Usage), report.Simulated || answer.Simulated
-	return answer, nil
+	report.Usage, report.Simulated = report.Usage.Add(spent.Usage), report.Simulated || answer.Simulated
+	return answer, err
 }
 
 // progress adds to the work that is done.

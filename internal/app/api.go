@@ -35,6 +35,10 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 			a.Log.Error("no tasks can be taken", "error", err)
 		}
 	}()
+	table, err := a.router()
+	if err != nil {
+		return err
+	}
 	files := storage.NewFiles(a.Bucket)
 	go a.sweep(ctx, files)
 	keys := map[string]string{}
@@ -44,6 +48,7 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	handler, err := server.New(server.Parts{
 		Tasks: engine.New(engine.Parts{
 			Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
+			Queue: func(model string) string { return table.Targets(model)[0].Queue },
 		}),
 		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: task.Version,
 		Limits: server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},

@@ -22,9 +22,6 @@ const (
 // share divides the limits a minute by the number of workers that live, until ctx ends: they all use
 // one key.
 func (a *App) share(ctx context.Context, gate *lane.Lane) {
-	if a.Config.LLM.RequestsPerMinute == 0 && a.Config.LLM.TokensPerMinute == 0 {
-		return
-	}
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	for {

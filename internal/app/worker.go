@@ -15,9 +15,6 @@ import (
 
 	"longhaul/activities"
 	"longhaul/internal/document"
-	"longhaul/internal/lane"
-	"longhaul/internal/llm/openai"
-	"longhaul/internal/llm/simulated"
 	"longhaul/internal/storage"
 	"longhaul/workflows"
 )
@@ -40,7 +37,7 @@ func RunWorker(ctx context.Context, a *App) error {
 			return fmt.Errorf("start worker: %w", err)
 		}
 	}
-	a.Log.Info("worker runs", "temporal", a.Temporal.Address, "namespace", a.Temporal.Namespace, "provider", a.Config.LLM.Provider)
+	a.Log.Info("worker runs", "temporal", a.Temporal.Address, "namespace", a.Temporal.Namespace, "providers", names(a.Config.LLM.All()))
 	err = a.tellHealth(ctx)
 	stopAll(pools)
 	return err
@@ -50,12 +47,14 @@ func RunWorker(ctx context.Context, a *App) error {
 func (a *App) pools(do *activities.Activities) []worker.Worker {
 	decide := worker.New(a.Temporal.Client, activities.QueueWorkflows, a.options(1))
 	workflows.Register(decide)
-	ask := worker.New(a.Temporal.Client, activities.QueueLLM, a.options(a.Config.Worker.LLMConcurrency))
-	read := worker.New(a.Temporal.Client, activities.QueueDocuments, a.options(a.Config.Worker.DocumentsConcurrency))
-	for _, pool := range []worker.Worker{ask, read} {
+	pools := []worker.Worker{decide, worker.New(a.Temporal.Client, activities.QueueDocuments, a.options(a.Config.Worker.DocumentsConcurrency))}
+	for i, p := range a.Config.LLM.All() {
+		pools = append(pools, worker.New(a.Temporal.Client, queue(i, p), a.options(a.concurrency(p))))
+	}
+	for _, pool := range pools[1:] {
 		pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
 	}
-	return []worker.Worker{decide, ask, read}
+	return pools
 }
 
 func (a *App) options(slots int) worker.Options {
@@ -85,13 +84,16 @@ func stopAll(pools []worker.Worker) {
 
 // activities makes what the workers work with. Call end when they have stopped.
 func (a *App) activities(ctx context.Context) (do *activities.Activities, end func(), err error) {
-	model, stopModel, err := a.model(ctx)
+	scratch, err := a.scratch()
 	if err != nil {
 		return nil, nil, err
 	}
-	scratch, err := a.scratch()
+	table, err := a.router()
 	if err != nil {
-		stopModel()
+		return nil, nil, err
+	}
+	stopModel, err := a.connect(ctx, table)
+	if err != nil {
 		return nil, nil, err
 	}
 	reader := document.NewExtractor(document.Options{
@@ -100,13 +102,9 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	})
 	go a.warm(ctx, reader)
 	cfg := a.Config
-	gate := lane.New(lane.Limits{
-		Concurrency: cfg.Worker.LLMConcurrency, Requests: float64(cfg.LLM.RequestsPerMinute), Tokens: float64(cfg.LLM.TokensPerMinute),
-	})
-	go a.share(ctx, gate)
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Model: model, Lane: gate, DefaultModel: cfg.LLM.Model, Reader: reader,
+		Router: table, Reader: reader,
 		Fetcher: document.NewFetcher(document.FetchOptions{
 			AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 		}),
@@ -131,28 +129,6 @@ func (a *App) warm(ctx context.Context, reader *document.Extractor) {
 	if err := reader.Warm(ctx); err != nil && ctx.Err() == nil {
 		a.Log.Warn("PDF engine not warmed; the first PDF will take longer", "error", err)
 	}
-}
-
-// model gives the configured provider, or a simulated one of our own when there is none.
-func (a *App) model(ctx context.Context) (*openai.Client, func(), error) {
-	cfg, stop := a.Config.LLM, func() {}
-	if cfg.Simulated() {
-		address, end, err := simulated.Start(context.WithoutCancel(ctx), simulated.Options{})
-		if err != nil {
-			return nil, nil, fmt.Errorf("start the simulated model: %w", err)
-		}
-		cfg.BaseURL, stop = address, end
-		a.Log.Warn("no model provider is configured: answers are simulated; set OPENAI_API_KEY for real ones")
-	}
-	client, err := openai.New(openai.Config{
-		Name: cfg.Provider, BaseURL: cfg.BaseURL, Key: cfg.Key.Reveal(), Profile: cfg.Profile,
-		IdleTimeout: cfg.IdleTimeout, TotalTimeout: cfg.Timeout, Log: a.Log,
-	})
-	if err != nil {
-		stop()
-		return nil, nil, err
-	}
-	return client, stop, nil
 }
 
 // scratch gives a folder for documents while they are read, and removes from it what a killed worker

@@ -38,22 +38,66 @@ type Worker struct {
 	StopTimeout          time.Duration `knob:"stop_timeout" default:"20s" min:"1s" help:"how long calls in hand may go on when a worker is asked to stop"`
 }
 
-// LLM is the model provider.
+// LLM is the model providers: the first, which needs no more than a key, and any others.
 type LLM struct {
 	Provider          string        `knob:"provider" default:"" help:"name of the provider in errors and logs; empty means the host of base_url"`
 	BaseURL           string        `knob:"base_url" default:"" help:"address of an OpenAI-compatible API, up to and with /v1; empty means OpenAI's if there is a key, and the built-in simulated model if not"`
 	Key               Secret        `knob:"key" default:"" help:"API key of the provider; with neither key nor base_url set, OPENAI_API_KEY and OPENAI_BASE_URL are used"`
 	Model             string        `knob:"model" default:"" help:"model for tasks that name none; empty means gpt-5-mini"`
 	Profile           string        `knob:"profile" default:"" help:"whose habits to expect: openai, azure, deepseek, kimi, glm, dashscope, ark, newapi, litellm, openrouter, vllm, ollama or generic; empty means that of the address, and generic where it is not known"`
-	Timeout           time.Duration `knob:"timeout" default:"30m" min:"1s" help:"longest that one call may take"`
-	IdleTimeout       time.Duration `knob:"idle_timeout" default:"2m" min:"1s" help:"longest silence within one call"`
+	Timeout           time.Duration `knob:"timeout" default:"30m" min:"1s" help:"longest that one call may take, at any provider"`
+	IdleTimeout       time.Duration `knob:"idle_timeout" default:"2m" min:"1s" help:"longest silence within one call, at any provider"`
 	RequestsPerMinute int           `knob:"requests_per_minute" default:"0" help:"calls a minute that the key may make, over all workers; 0 means no limit"`
 	TokensPerMinute   int           `knob:"tokens_per_minute" default:"0" help:"tokens a minute that the key may use, over all workers; 0 means no limit"`
+	Models            []Model       `knob:"models" default:"" help:"what is known of the provider's models: prices of a million tokens, and the models that stand in for one when its provider is down or out of quota"`
+	Providers         []Provider    `knob:"providers" default:"" help:"more providers; a task's model is asked of the provider that lists it, or that its name begins with, as in relay/some-model, and of the first otherwise"`
+	Currency          string        `knob:"currency" default:"USD" help:"currency of all prices"`
 	ChunkTokens       int           `knob:"chunk_tokens" default:"3000" min:"200" help:"largest piece of a document in one call, in tokens"`
 	MaxAttempts       int           `knob:"max_attempts" default:"6" min:"1" help:"calls made for one answer before giving up; waiting for a rate limit does not count"`
 }
 
-// Simulated reports whether the built-in model answers because no provider was named.
+// Provider is one model provider among several.
+type Provider struct {
+	Name              string  `knob:"name" default:"" help:"what it is called in errors, logs and models' names"`
+	BaseURL           string  `knob:"base_url" default:"" help:"address up to and with /v1"`
+	Key               Secret  `knob:"key" default:"" help:"API key"`
+	KeyEnv            string  `knob:"key_env" default:"" help:"variable that holds the API key, instead of key"`
+	Profile           string  `knob:"profile" default:"" help:"as in llm.profile"`
+	Concurrency       int     `knob:"concurrency" default:"0" help:"calls at a time, in one worker; 0 means worker.llm_concurrency"`
+	RequestsPerMinute int     `knob:"requests_per_minute" default:"0" help:"as in llm.requests_per_minute"`
+	TokensPerMinute   int     `knob:"tokens_per_minute" default:"0" help:"as in llm.tokens_per_minute"`
+	Models            []Model `knob:"models" default:"" help:"as in llm.models"`
+}
+
+// Model is what is known of one model.
+type Model struct {
+	Name      string `knob:"name" default:"" help:"what tasks call it"`
+	As        string `knob:"as" default:"" help:"what the provider calls it; empty means the same"`
+	Price     *Price `knob:"price" default:"" help:"of a million tokens; empty means not known"`
+	Fallbacks Names  `knob:"fallbacks" default:"" help:"models that stand in for it, in order"`
+}
+
+// Names are names of models.
+type Names []string
+
+// Price is what a million tokens cost.
+type Price struct {
+	Input, Cached, Output float64
+}
+
+// All are the providers, the first first. Where nothing was said about the first, it is the first of the others.
+func (l LLM) All() []Provider {
+	if l.Simulated() && len(l.Providers) > 0 {
+		return l.Providers
+	}
+	first := Provider{
+		Name: l.Provider, BaseURL: l.BaseURL, Key: l.Key, Profile: l.Profile,
+		RequestsPerMinute: l.RequestsPerMinute, TokensPerMinute: l.TokensPerMinute, Models: l.Models,
+	}
+	return append([]Provider{first}, l.Providers...)
+}
+
+// Simulated reports whether the first provider is the built-in model, because it was given no address.
 func (l LLM) Simulated() bool { return l.BaseURL == "" }
 
 // Fetch is for documents that are given as a URL.

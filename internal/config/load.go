@@ -70,7 +70,7 @@ func (k knob) flag() string { return strings.NewReplacer(".", "-", "_", "-").Rep
 // secret reports whether the setting must not be a flag, which every user of a machine can read.
 func (k knob) secret() bool {
 	switch k.field.Interface().(type) {
-	case Secret, []Key:
+	case Secret, []Key, []Provider:
 		return true
 	}
 	return false

@@ -222,3 +222,54 @@ func folder(t *testing.T, file string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "longhaul.yaml"), []byte(file), 0o600))
 	return dir
 }
+
+func TestLoad_providers(t *testing.T) {
+	file := `
+llm:
+  base_url: https://one.example/v1
+  models:
+    - {name: small, price: {input: 0.25, output: 2}, fallbacks: [Large]}
+  providers:
+    - name: two
+      base_url: https://two.example/v1/
+      key_env: TWO_KEY
+      requests_per_minute: 60
+      models: [{name: Large, as: large-2026, price: {input: 1, cached: 0.1, output: 4}}]
+`
+	cfg, err := config.Load(config.Source{Dir: folder(t, file), Env: []string{"TWO_KEY=hush"}})
+	require.NoError(t, err)
+	all := cfg.LLM.All()
+	require.Len(t, all, 2)
+	require.Equal(t, "one.example", all[0].Name)
+	require.Equal(t, []config.Model{{Name: "small", Price: &config.Price{Input: 0.25, Cached: 0.25, Output: 2}, Fallbacks: config.Names{"Large"}}}, all[0].Models)
+	require.Equal(t, "https://two.example/v1", all[1].BaseURL)
+	require.Equal(t, "hush", all[1].Key.Reveal())
+	require.Equal(t, 60, all[1].RequestsPerMinute)
+	require.Equal(t, config.Model{Name: "Large", As: "large-2026", Price: &config.Price{Input: 1, Cached: 0.1, Output: 4}}, all[1].Models[0])
+
+	cfg, err = config.Load(config.Source{Dir: t.TempDir(), Env: []string{`LONGHAUL_LLM_PROVIDERS=[{"name":"only","base_url":"http://127.0.0.1:9/v1","concurrency":3}]`}})
+	require.NoError(t, err)
+	require.Len(t, cfg.LLM.All(), 1, "nothing was said about the first")
+	require.Equal(t, 3, cfg.LLM.All()[0].Concurrency)
+}
+
+func TestLoad_providersMistakes(t *testing.T) {
+	for list, want := range map[string]string{
+		`[{base_url: "https://x.example"}]`:            "llm.providers: number 1: name: 1 to 40 lower-case letters",
+		`[{name: a/b, base_url: "https://x.example"}]`: "number 1: name: 1 to 40 lower-case letters",
+		`[{name: a}]`: "number 1: base_url: must be set",
+		`[{name: a, base_url: "https://me:hush@x.example"}]`:                              "number 1: base_url: the address must not hold",
+		`[{name: a, base_url: "https://x.example", key_env: NONE}]`:                       "number 1: key_env: the variable NONE is not set",
+		`[{name: a, base_url: "https://x.example"}, {name: a, base_url: "https://y.ex"}]`: "number 2: name: a is taken",
+		`[{name: a, base_ulr: "https://x.example"}]`:                                      `unknown setting "base_ulr"; did you mean "base_url"?`,
+		`[{name: a, base_url: "https://x.example", concurrency: many}]`:                   `concurrency: "many" is not a whole number`,
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: 3}]}]`:       "a price is a map like",
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {in: 3}}]}]`: `unknown price "in"`,
+		`[{name: a, base_url: "https://x.example", models: [{as: m}]}]`:                   "model number 1: name: must be set",
+		`[just-a-name]`: "a map of settings",
+	} {
+		_, err := config.Load(config.Source{Dir: folder(t, "llm:\n  providers: "+list+"\n")})
+		require.ErrorContains(t, err, want, list)
+		require.NotContains(t, err.Error(), "hush")
+	}
+}

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"regexp"
@@ -10,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"longhaul/internal/schema"
 )
 
 // Bytes is a size. It is written as 64MiB, 1.5GiB, 200KB or a plain number.
@@ -122,7 +126,84 @@ func (k knob) assign(raw any) error {
 		return intoList(field, raw, parseHost)
 	case *[]Key:
 		return intoList(field, raw, parseKey)
+	case *Names:
+		return intoList((*[]string)(field), raw, parseName)
+	case *[]Provider:
+		return intoList(field, whole(raw), parseSection[Provider])
+	case *[]Model:
+		return intoList(field, whole(raw), parseSection[Model])
+	case **Price:
+		return intoPrice(field, raw)
 	}
+	return nil
+}
+
+func parseName(raw any) (string, error) { return strings.TrimSpace(fmt.Sprint(raw)), nil }
+
+// whole reads a list of sections that a variable gave as JSON. Anything else is as it was.
+func whole(raw any) any {
+	var list []any
+	if text, ok := raw.(string); ok && json.Unmarshal([]byte(text), &list) == nil {
+		return list
+	}
+	return raw
+}
+
+// parseSection takes a map of settings, as a file holds it in a list.
+func parseSection[T any](raw any) (T, error) {
+	var section T
+	values, ok := raw.(map[string]any)
+	if !ok {
+		return section, errors.New("each part of the list is a map of settings, such as name: x")
+	}
+	var mistakes []error
+	known := map[string]bool{}
+	var names []string
+	for _, k := range fields("", reflect.ValueOf(&section).Elem()) {
+		known[k.key], names = true, append(names, k.key)
+		value, given := values[k.key]
+		if !given || value == nil {
+			value = k.fallback
+		}
+		if err := k.assign(value); err != nil {
+			mistakes = append(mistakes, fmt.Errorf("%s: %w", k.key, err))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !known[name] {
+			mistakes = append(mistakes, errors.New(schema.Unknown("setting", name, names)))
+		}
+	}
+	return section, errors.Join(mistakes...)
+}
+
+// intoPrice takes a map with the prices of a million tokens. Cached tokens cost as much as others unless
+// they have a price of their own.
+func intoPrice(field **Price, raw any) error {
+	values, ok := raw.(map[string]any)
+	if !ok {
+		if raw == "" {
+			return nil
+		}
+		return errors.New("a price is a map like {input: 0.25, cached: 0.025, output: 2}")
+	}
+	price := &Price{Cached: -1}
+	parts := map[string]*float64{"input": &price.Input, "cached": &price.Cached, "output": &price.Output}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		part, known := parts[name]
+		if !known {
+			return errors.New(schema.Unknown("price", name, slices.Sorted(maps.Keys(parts))))
+		}
+		number, err := strconv.ParseFloat(fmt.Sprint(values[name]), 64)
+		if err != nil || number < 0 || number > 1e6 {
+			return fmt.Errorf("%s: %v is not a price of a million tokens", name, values[name])
+		}
+		*part = number
+	}
+	if price.Cached < 0 {
+		price.Cached = price.Input
+	}
+	*field = price
 	return nil
 }
 
@@ -143,9 +224,12 @@ func intoList[T any](field *[]T, raw any, parse func(any) (T, error)) error {
 	}
 	var mistakes []error
 	*field = nil
-	for _, part := range parts {
+	for i, part := range parts {
 		one, err := parse(part)
 		if err != nil {
+			if len(parts) > 1 {
+				err = fmt.Errorf("number %d: %w", i+1, err)
+			}
 			mistakes = append(mistakes, err)
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -35,6 +36,13 @@ func (c *Config) complete(env map[string]string) {
 	if llm.Simulated() {
 		llm.Provider = "simulated"
 	}
+	for i := range llm.Providers {
+		p := &llm.Providers[i]
+		p.BaseURL = strings.TrimRight(p.BaseURL, "/")
+		if !p.Key.IsSet() && p.KeyEnv != "" {
+			p.Key = NewSecret(env[p.KeyEnv])
+		}
+	}
 }
 
 func hostOf(address string) string {
@@ -58,6 +66,8 @@ func (c *Config) mistakes() []error {
 		{"api.keys", c.API.checkKeys()},
 		{"worker.listen", checkAddress(c.Worker.Listen)},
 		{"llm.base_url", checkWeb(c.LLM.BaseURL)},
+		{"llm.models", checkModels(c.LLM.Models)},
+		{"llm.providers", c.LLM.checkProviders()},
 	} {
 		if rule.err != nil {
 			all = append(all, fmt.Errorf("%s: %w", rule.key, rule.err))
@@ -81,6 +91,45 @@ func (a API) checkListen() error {
 	}
 	if len(a.Keys) == 0 && !loopback(host) {
 		return fmt.Errorf("%s can be reached from other machines and there are no api.keys: set LONGHAUL_API_KEYS=tenant:key, or listen on 127.0.0.1", a.Listen)
+	}
+	return nil
+}
+
+var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+
+// checkProviders makes sure that every provider can be told from the others, and asked.
+func (l LLM) checkProviders() error {
+	var all []error
+	taken := map[string]bool{l.Provider: true}
+	for i, p := range l.Providers {
+		var err error
+		switch {
+		case !providerName.MatchString(p.Name):
+			err = errors.New("name: 1 to 40 lower-case letters, digits, dots, dashes or underscores")
+		case taken[p.Name]:
+			err = fmt.Errorf("name: %s is taken", p.Name)
+		case p.BaseURL == "":
+			err = errors.New("base_url: must be set")
+		case checkWeb(p.BaseURL) != nil:
+			err = fmt.Errorf("base_url: %w", checkWeb(p.BaseURL))
+		case p.KeyEnv != "" && !p.Key.IsSet():
+			err = fmt.Errorf("key_env: the variable %s is not set", p.KeyEnv)
+		default:
+			err = checkModels(p.Models)
+		}
+		if err != nil {
+			all = append(all, fmt.Errorf("number %d: %w", i+1, err))
+		}
+		taken[p.Name] = true
+	}
+	return errors.Join(all...)
+}
+
+func checkModels(models []Model) error {
+	for i, m := range models {
+		if m.Name == "" {
+			return fmt.Errorf("model number %d: name: must be set", i+1)
+		}
 	}
 	return nil
 }

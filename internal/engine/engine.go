@@ -34,6 +34,7 @@ type Parts struct {
 	Namespace string
 	Bucket    *storage.Bucket
 	UIURL     string
+	Queue     func(model string) string // the task queue of the calls to a model; nil means the one of all
 }
 
 // Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
@@ -47,6 +48,9 @@ type Engine struct {
 
 // New makes an engine.
 func New(p Parts) *Engine {
+	if p.Queue == nil {
+		p.Queue = func(string) string { return "" }
+	}
 	return &Engine{Parts: p, files: storage.NewFiles(p.Bucket), watchers: watchers{live: map[string]*watcher{}}}
 }
 
@@ -95,6 +99,7 @@ func (e *Engine) examine(ctx context.Context, d task.Draft) (kind workflows.Kind
 		return kind, in, f, err
 	}
 	f, err = factsOf(d, time.Now())
+	f.Queue = e.Queue(d.Model)
 	return kind, in, f, err
 }
 

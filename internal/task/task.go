@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 )
 
@@ -116,12 +117,13 @@ type Retrying struct {
 
 // Usage is what a task used of its providers. Answers found in the ledger are not counted again.
 type Usage struct {
-	Requests     int64 `json:"requests"`      // answered calls
-	InputTokens  int64 `json:"input_tokens"`  // as told by the provider
-	OutputTokens int64 `json:"output_tokens"` // as told by the provider
-	CachedTokens int64 `json:"cached_tokens"` // part of InputTokens
-	WastedTokens int64 `json:"wasted_tokens"` // of attempts that gave no answer
-	Cost         *Cost `json:"cost"`          // nil: prices are not known
+	Requests       int64 `json:"requests"`      // answered calls
+	InputTokens    int64 `json:"input_tokens"`  // as told by the provider
+	OutputTokens   int64 `json:"output_tokens"` // as told by the provider
+	CachedTokens   int64 `json:"cached_tokens"` // part of InputTokens
+	WastedTokens   int64 `json:"wasted_tokens"` // of calls that gave no answer; not part of the others
+	UnmeteredCalls int64 `json:"unmetered_calls" doc:"calls whose usage the provider did not tell: they were broken off, or it never does; neither tokens nor cost has them"`
+	Cost           *Cost `json:"cost"` // of all tokens, the wasted ones too; nil: prices are not known
 }
 
 // Add sums two usages. Costs add only in one currency: a second currency is a caller's mistake.
@@ -131,13 +133,21 @@ func (u Usage) Add(v Usage) Usage {
 	u.OutputTokens += v.OutputTokens
 	u.CachedTokens += v.CachedTokens
 	u.WastedTokens += v.WastedTokens
+	u.UnmeteredCalls += v.UnmeteredCalls
 	switch {
 	case u.Cost == nil:
 		u.Cost = v.Cost
 	case v.Cost != nil:
-		u.Cost = &Cost{Amount: u.Cost.Amount + v.Cost.Amount, Currency: u.Cost.Currency}
+		u.Cost = &Cost{Amount: sum(u.Cost.Amount, v.Cost.Amount), Currency: u.Cost.Currency}
 	}
 	return u
+}
+
+// sum adds in whole billionths of a thousandth, so that a sum does not depend on the order of its parts.
+// A token of the cheapest models costs some ten thousand of them, and nine thousand units of money fit.
+func sum(a, b float64) float64 {
+	const unit = 1e12
+	return (math.Round(a*unit) + math.Round(b*unit)) / unit
 }
 
 // Cost is money, in units of the currency.
@@ -176,7 +186,8 @@ type Item struct {
 	Error     *Error          `json:"error"`
 	Usage     Usage           `json:"usage"`
 	Attempts  int             `json:"attempts"` // calls made for it, the failed ones included
-	Cached    bool            `json:"cached"`   // every answer came from the ledger
+	Model     string          `json:"model,omitempty" doc:"who gave the last answer: provider/model"`
+	Cached    bool            `json:"cached"` // every answer came from the ledger
 	Simulated bool            `json:"simulated,omitempty"`
 }
 

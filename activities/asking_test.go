@@ -1,0 +1,303 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"longhaul/internal/lane"
+	"longhaul/internal/llm"
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/llm/openai"
+	"longhaul/internal/router"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// pair is two scripted providers, of which the second stands in for the first.
+type pair struct {
+	*Activities
+	first, second *llmtest.Provider
+}
+
+// Prices of a million tokens: a token of the first costs a dollar and its answer two, of the second ten times that.
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{first: llmtest.New(t), second: llmtest.New(t)}
+	dear := func(times float64) *router.Price {
+		return &router.Price{Input: times * 1e6, Cached: times * 1e6, Output: 2 * times * 1e6, Currency: "USD"}
+	}
+	table, err := router.New("main",
+		&router.Provider{Name: "first", Model: wire(t, p.first), Lane: lane.New(lane.Limits{}), Models: []router.Model{{Name: "main", Price: dear(1), Fallbacks: []string{"spare"}}}},
+		&router.Provider{Name: "second", Model: wire(t, p.second), Lane: lane.New(lane.Limits{}), Models: []router.Model{{Name: "spare", As: "spare-1", Price: dear(10)}}},
+	)
+	require.NoError(t, err)
+	b, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	p.Activities = &Activities{Bucket: b, Ledger: storage.NewLedger(b), Router: table, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler)}
+	return p
+}
+
+func wire(t *testing.T, p *llmtest.Provider) *openai.Client {
+	t.Helper()
+	client, err := openai.New(openai.Config{Name: "scripted", BaseURL: p.URL(), Key: "k", Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	return client
+}
+
+// ask asks as Temporal does: attempt after attempt, each with the heartbeat of the one before and without
+// the waits, until there is an answer or a final failure, or as many as given.
+func (p *pair) ask(t *testing.T, req llm.Request, attempts int) (answer Answer, err error) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	var beat Beat
+	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) { _ = details.Get(&beat) })
+	run := func(ctx context.Context) (Answer, error) {
+		heart := startHeart(ctx, "asking")
+		defer heart.Stop()
+		return p.Activities.ask(ctx, heart, Task{Lineage: "task_a"}, "step", req)
+	}
+	env.RegisterActivity(run)
+	for range attempts {
+		env.SetHeartbeatDetails(beat)
+		value, failed := env.ExecuteActivity(run)
+		if err = failed; err == nil {
+			require.NoError(t, value.Get(&answer))
+			return answer, nil
+		}
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.NonRetryable() {
+			return answer, err
+		}
+	}
+	return answer, err
+}
+
+// alone leaves the first provider without the second.
+func (p *pair) alone(t *testing.T) {
+	t.Helper()
+	first := p.Router.Providers()[0]
+	table, err := router.New("main", &router.Provider{Name: "first", Model: first.Model, Lane: first.Lane})
+	require.NoError(t, err)
+	p.Router = table
+}
+
+func question(text string) llm.Request {
+	return llm.Request{Messages: []llm.Message{{Role: "user", Content: text}}}
+}
+
+// Who answers when the first provider cannot, after how many calls to each, and what it cost.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	good := llmtest.Answer("yes", llmtest.Usage{Input: 5, Output: 1})
+	broken := llmtest.Fail(http.StatusInternalServerError, `{"error":{"message":"oops"}}`)
+	tests := map[string]struct {
+		replies       []llmtest.Reply // of the first
+		first, second int             // calls
+		code          task.Code       // of the failure, if there is no answer
+		cost          float64
+	}{
+		"it answers":         {[]llmtest.Reply{good}, 1, 0, "", 7},
+		"a passing fault":    {[]llmtest.Reply{broken, good}, 2, 0, "", 7},
+		"a lasting fault":    {[]llmtest.Reply{broken}, 3, 1, "", 70},
+		"down":               {[]llmtest.Reply{llmtest.Fail(http.StatusBadGateway, "")}, 1, 1, "", 70},
+		"out of quota":       {[]llmtest.Reply{quota()}, 1, 1, "", 70},
+		"key refused":        {[]llmtest.Reply{llmtest.Fail(http.StatusUnauthorized, `{"error":{"message":"no"}}`)}, 1, 1, "", 70},
+		"no such model":      {[]llmtest.Reply{llmtest.Fail(http.StatusNotFound, `{"error":{"message":"no such model","code":"model_not_found"}}`)}, 1, 1, "", 70},
+		"cut, and cut again": {[]llmtest.Reply{cut(8)}, 2, 1, "", 2*(5+2*8) + 70},
+		"content refused": {
+			[]llmtest.Reply{llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"no","code":"content_filter"}}`)}, 1, 0, task.ContentFiltered, 0,
+		},
+		"too long": {
+			[]llmtest.Reply{llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"no","code":"context_length_exceeded"}}`)}, 1, 0, task.ContextExceeded, 0,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.first.On("q", test.replies...)
+			p.second.On("q", good)
+			answer, err := p.ask(t, question("q"), 10)
+			require.Len(t, p.first.Calls(), test.first)
+			require.Len(t, p.second.Calls(), test.second)
+			if test.code != "" {
+				var failed *temporal.ApplicationError
+				require.ErrorAs(t, err, &failed)
+				require.Equal(t, string(test.code), failed.Type())
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.first+test.second, answer.Calls)
+			require.Equal(t, &task.Cost{Amount: test.cost, Currency: "USD"}, answer.Usage.Cost)
+			require.EqualValues(t, 1, answer.Usage.Requests)
+			if test.second > 0 {
+				require.Equal(t, "spare-1", p.second.Calls()[0].Model)
+				require.Equal(t, "second/spare-1", answer.By)
+			}
+
+			// The ledger knows the answer by the model that was asked for.
+			again, err := p.ask(t, question("q"), 1)
+			require.NoError(t, err)
+			require.Equal(t, answer.Key, again.Key)
+			require.Len(t, p.first.Calls(), test.first)
+			require.Len(t, p.second.Calls(), test.second)
+		})
+	}
+}
+
+func quota() llmtest.Reply {
+	return llmtest.Fail(http.StatusTooManyRequests, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`)
+}
+
+// cut is an answer of five tokens in that came to its limit after so many.
+func cut(output int) llmtest.Reply {
+	return llmtest.Stream(llmtest.Delta("half an", ""), llmtest.Delta("", "length"), llmtest.UsageEvent(llmtest.Usage{Input: 5, Output: output}), "[DONE]")
+}
+
+// Once one call has found a provider down or out of quota, others do not have to find out themselves.
+func TestFallback_othersPassItBy(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]llmtest.Reply{"down": llmtest.Fail(http.StatusServiceUnavailable, ""), "out of quota": quota()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.first.On("q", reply)
+			for _, text := range []string{"q one", "q two", "q three"} {
+				_, err := p.ask(t, question(text), 10)
+				require.NoError(t, err)
+			}
+			require.Len(t, p.first.Calls(), 1)
+			require.Len(t, p.second.Calls(), 3)
+		})
+	}
+}
+
+// A rate limit is waited for: nobody stands in, and a later attempt asks the same provider.
+func TestFallback_rateLimitsAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.first.On("q", llmtest.RateLimit(90))
+	_, err := p.ask(t, question("q"), 3)
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, string(task.RateLimited), failed.Type())
+	require.False(t, failed.NonRetryable())
+	require.Len(t, p.first.Calls(), 1, "the lane is closed for the second attempt")
+	require.Empty(t, p.second.Calls())
+}
+
+// Where nobody is left to stand in, an outage is waited for.
+func TestFallback_allDown(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	for _, provider := range []*llmtest.Provider{p.first, p.second} {
+		provider.On("q", llmtest.Fail(http.StatusServiceUnavailable, ""))
+	}
+	_, err := p.ask(t, question("q"), 6)
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.False(t, failed.NonRetryable())
+	require.Len(t, p.first.Calls(), 1)
+	require.Len(t, p.second.Calls(), 5)
+}
+
+// What becomes of an answer with a flaw: it is mended once.
+func TestFlaws(t *testing.T) {
+	t.Parallel()
+	form := &llm.Schema{Name: "n", JSON: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
+	usage := llmtest.Usage{Input: 10, Output: 2}
+	words, fits := llmtest.Answer("It is one.", usage), llmtest.Answer(`{"n":1}`, usage)
+	tests := map[string]struct {
+		schema  *llm.Schema
+		replies []llmtest.Reply
+		calls   int
+		code    task.Code
+		wasted  int64
+		second  func(t *testing.T, body string) // what the second call must be like
+	}{
+		"a schema is broken once": {form, []llmtest.Reply{words, fits}, 2, "", 12, func(t *testing.T, body string) {
+			require.Contains(t, body, "It is one.")
+			require.Contains(t, body, "That cannot be used")
+		}},
+		"a schema is broken twice":   {form, []llmtest.Reply{words}, 2, task.BadResponse, 24, nil},
+		"a fault beside the mending": {form, []llmtest.Reply{words, llmtest.Fail(http.StatusInternalServerError, ""), fits}, 3, "", 12, nil},
+		"cut once": {nil, []llmtest.Reply{cut(5000), fits}, 2, "", 5005, func(t *testing.T, body string) {
+			require.Contains(t, body, `"max_tokens":10000`)
+		}},
+		"cut short": {nil, []llmtest.Reply{cut(50), fits}, 2, "", 55, func(t *testing.T, body string) {
+			require.Contains(t, body, `"max_tokens":8192`)
+		}},
+		"cut twice": {nil, []llmtest.Reply{cut(50)}, 2, task.AnswerIncomplete, 110, nil},
+		"longer is not to be had": {
+			nil, []llmtest.Reply{cut(50), llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"max_tokens is too large"}}`)}, 2, task.AnswerIncomplete, 55, nil,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			var bodies []string
+			p.first.Handle(func(c llmtest.Call) llmtest.Reply {
+				bodies = append(bodies, string(c.Body))
+				return test.replies[min(len(bodies), len(test.replies))-1]
+			})
+			p.alone(t)
+			req := question("q")
+			req.Schema = test.schema
+			answer, err := p.ask(t, req, 10)
+			require.Len(t, bodies, test.calls)
+			used := answer.Usage
+			if test.code == "" {
+				require.NoError(t, err)
+				require.Equal(t, test.calls, answer.Calls)
+			} else {
+				var failed *temporal.ApplicationError
+				require.ErrorAs(t, err, &failed)
+				require.Equal(t, string(test.code), failed.Type())
+				var told task.Error
+				var spent Spent
+				require.NoError(t, failed.Details(&told, &spent))
+				require.Equal(t, test.calls, told.Attempts)
+				used = spent.Usage
+			}
+			require.Equal(t, test.wasted, used.WastedTokens)
+			require.Zero(t, used.UnmeteredCalls)
+			if test.second != nil {
+				test.second(t, bodies[1])
+			}
+		})
+	}
+}
+
+// A call that broke in the middle used something that nobody told; one that was refused used nothing.
+func TestUnmetered(t *testing.T) {
+	t.Parallel()
+	good := llmtest.Answer("yes", llmtest.Usage{Input: 5, Output: 1})
+	for name, test := range map[string]struct {
+		replies []llmtest.Reply
+		want    int64
+	}{
+		"a cut stream":            {[]llmtest.Reply{llmtest.Stream(llmtest.Delta("a", "")).Then(llmtest.Cut), good}, 1},
+		"a status":                {[]llmtest.Reply{llmtest.Fail(http.StatusInternalServerError, ""), good}, 0},
+		"no usage with an answer": {[]llmtest.Reply{llmtest.Stream(llmtest.Delta("a", ""), llmtest.Delta("", "stop"), "[DONE]")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.first.On("q", test.replies...)
+			answer, err := p.ask(t, question("q"), 5)
+			require.NoError(t, err)
+			require.Equal(t, test.want, answer.Usage.UnmeteredCalls)
+		})
+	}
+}
