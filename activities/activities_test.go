@@ -23,9 +23,10 @@ import (
 
 // fixed is a model that always answers alike.
 type fixed struct {
-	response llm.Response
-	err      error
-	calls    int
+	llm.Embedder // none
+	response     llm.Response
+	err          error
+	calls        int
 }
 
 func (f *fixed) Complete(ctx context.Context, _ llm.Request, _ func(llm.Progress)) (llm.Response, error) {
@@ -34,7 +35,7 @@ func (f *fixed) Complete(ctx context.Context, _ llm.Request, _ func(llm.Progress
 }
 
 // call runs ask as an activity that was tried before with what before says.
-func call(t *testing.T, model llm.Model, before any) (Answer, error) {
+func call(t *testing.T, model router.Wire, before any) (Answer, error) {
 	t.Helper()
 	b, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
@@ -63,7 +64,7 @@ func call(t *testing.T, model llm.Model, before any) (Answer, error) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	fault := func(class llm.Class, code task.Code, hint time.Duration) error {
-		return &llm.Error{Class: class, Code: code, Message: "no", Provider: "p", RetryAfter: hint}
+		return &llm.Error{Class: class, Code: code, Message: "no", Provider: "p", Status: 500, RetryAfter: hint}
 	}
 	long := time.Now().Add(-7 * time.Hour)
 	tests := map[string]struct {

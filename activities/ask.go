@@ -27,6 +27,8 @@ type Answer struct {
 // entry is what the ledger keeps of an answer, and which activity paid for it.
 type entry struct {
 	llm.Response
+	Vectors []byte `json:"vectors,omitempty"` // of an answer in vectors: one after the other, see packVectors
+
 	From string     `json:"from,omitempty"` // provider/model
 	Cost *task.Cost `json:"cost,omitempty"`
 	By   string     `json:"by"`
@@ -45,9 +47,12 @@ type asking struct {
 	heart   *heart
 	task    Task
 	key     string          // of the answer in the ledger
-	req     llm.Request     // as it was meant
+	req     llm.Request     // as it was meant; of an answer in words
 	targets []router.Target // who may be asked, in order
 	flaw    *flaw           // what was wrong with the answer before; nil for nothing
+	tokens  int             // that the call will use, about
+	send    func(ctx context.Context, target router.Target) (entry, llm.Limits, error)
+	splits  func(err error) bool // whether the caller asks for less instead; nil means never
 }
 
 // ask gets the answer to a request, from the ledger if it was paid for before. It waits its turn in
@@ -60,22 +65,34 @@ func (a *Activities) ask(ctx context.Context, heart *heart, t Task, step string,
 	if err != nil {
 		return Answer{}, err
 	}
-	var found entry
-	if ok, err := a.Ledger.Look(ctx, key, &found); err != nil || ok {
-		return found.answer(ctx, key, heart.now()), err
+	q := &asking{
+		Activities: a, heart: heart, task: t, key: key, req: req, targets: a.Router.Targets(req.Model), tokens: estimate(req),
 	}
-	q := &asking{Activities: a, heart: heart, task: t, key: key, req: req, targets: a.Router.Targets(req.Model)}
-	if q.flaw, err = a.flawed(ctx, heart.now().Flaw); err != nil {
-		return Answer{}, err
-	}
-	paid, err := q.call(ctx)
+	q.send = q.complete
+	got, err := q.get(ctx)
 	if err != nil {
-		return Answer{}, q.failed(ctx, err)
-	}
-	if err := a.record(ctx, key, paid); err != nil {
 		return Answer{}, err
 	}
-	return paid.answer(ctx, key, heart.now()), nil
+	return got.answer(ctx, key, heart.now()), nil
+}
+
+// get finds the answer in the ledger, or makes a call for it and records what came.
+func (q *asking) get(ctx context.Context) (got entry, err error) {
+	if ok, err := q.Ledger.Look(ctx, q.key, &got); err != nil || ok {
+		return got, err
+	}
+	if q.flaw, err = q.flawed(ctx, q.heart.now().Flaw); err != nil {
+		return got, err
+	}
+	got, err = q.call(ctx)
+	if q.splits != nil && q.splits(err) {
+		q.heart.note(func(b *Beat) { b.Errors++ })
+		return got, err
+	}
+	if err != nil {
+		return got, q.failed(ctx, err)
+	}
+	return got, q.record(ctx, q.key, got)
 }
 
 // call makes one provider call, when a lane lets it.
@@ -90,16 +107,21 @@ func (q *asking) call(ctx context.Context) (entry, error) {
 		return entry{}, err
 	}
 	target := q.target()
-	response, err := target.Provider.Model.Complete(ctx, q.request(), func(p llm.Progress) {
+	got, limits, err := q.send(ctx, target)
+	told = outcome(got.Usage, limits, err)
+	if err == nil && got.FinishReason == "length" {
+		err = cutShort(got.Response)
+	}
+	got.From, got.Cost, got.By, got.At = target.String(), target.Price.Cost(got.Usage), payer(ctx), time.Now().UTC()
+	return got, err
+}
+
+// complete asks a target for an answer in words.
+func (q *asking) complete(ctx context.Context, target router.Target) (entry, llm.Limits, error) {
+	response, err := target.Provider.Model.Complete(ctx, q.request(target), func(p llm.Progress) {
 		q.heart.note(func(b *Beat) { b.Bytes = p.Bytes })
 	})
-	told = outcome(response, err)
-	if err == nil && response.FinishReason == "length" {
-		err = cutShort(response)
-	}
-	return entry{
-		Response: response, From: target.String(), Cost: target.Price.Cost(response.Usage), By: payer(ctx), At: time.Now().UTC(),
-	}, err
+	return entry{Response: response}, response.Limits, err
 }
 
 // target is who is asked now.
@@ -107,15 +129,19 @@ func (q *asking) target() router.Target {
 	return q.targets[min(q.heart.now().Target, len(q.targets)-1)] // there may have been more before a restart
 }
 
-// request is what is sent: to whom it goes, and mended if the answer before had a flaw. The idempotency key
-// is the same for every attempt at the same request, and for no other request.
-func (q *asking) request() llm.Request {
-	req := q.req
-	req.Model = q.target().Name
-	req.IdempotencyKey = path.Base(q.key)
+// idempotencyKey is the same for every attempt at the same request, and for no other request.
+func (q *asking) idempotencyKey() string {
+	key := path.Base(q.key)
 	if n := q.heart.now().Target; n > 0 {
-		req.IdempotencyKey += fmt.Sprintf("-%d", n)
+		key += fmt.Sprintf("-%d", n)
 	}
+	return key
+}
+
+// request is what is sent: to whom it goes, and mended if the answer before had a flaw.
+func (q *asking) request(target router.Target) llm.Request {
+	req := q.req
+	req.Model, req.IdempotencyKey = target.Name, q.idempotencyKey()
 	if q.flaw != nil {
 		req = q.flaw.mend(req)
 	}
@@ -126,17 +152,22 @@ func (q *asking) request() llm.Request {
 // because it was lost, is this activity's to tell; what another one paid is not.
 func (e entry) answer(ctx context.Context, key string, b Beat) Answer {
 	answer := Answer{Key: key, By: e.From, Simulated: e.Simulated, Calls: b.Calls}
-	if e.By != payer(ctx) {
-		answer.Usage = b.spent().Usage
-		return answer
+	if e.By == payer(ctx) {
+		b.Answered, answer.Usage = b.Answered+1, e.used()
 	}
-	b.Answered = 1
-	used := task.Usage{Requests: 1, InputTokens: e.Usage.InputTokens, OutputTokens: e.Usage.OutputTokens, CachedTokens: e.Usage.CachedTokens, Cost: e.Cost}
-	if !e.Usage.Known {
-		used.UnmeteredCalls = 1
-	}
-	answer.Usage = used.Add(b.spent().Usage)
+	answer.Usage = answer.Usage.Add(b.spent().Usage)
 	return answer
+}
+
+// used is what the call for an answer used.
+func (e entry) used() task.Usage {
+	u := task.Usage{
+		Requests: 1, InputTokens: e.Usage.InputTokens, OutputTokens: e.Usage.OutputTokens, CachedTokens: e.Usage.CachedTokens, Cost: e.Cost,
+	}
+	if !e.Usage.Known {
+		u.UnmeteredCalls = 1
+	}
+	return u
 }
 
 // lostCalls is how many calls may vanish with their worker before the call itself is suspected of

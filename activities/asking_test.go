@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"testing"
@@ -56,7 +57,14 @@ func wire(t *testing.T, p *llmtest.Provider) *openai.Client {
 
 // ask asks as Temporal does: attempt after attempt, each with the heartbeat of the one before and without
 // the waits, until there is an answer or a final failure, or as many as given.
-func (p *pair) ask(t *testing.T, req llm.Request, attempts int) (answer Answer, err error) {
+func (p *pair) ask(t *testing.T, req llm.Request, attempts int) (Answer, error) {
+	t.Helper()
+	return p.run(t, attempts, func(ctx context.Context, heart *heart) (Answer, error) {
+		return p.Activities.ask(ctx, heart, Task{Lineage: "task_a"}, "step", req)
+	})
+}
+
+func (p *pair) run(t *testing.T, attempts int, do func(context.Context, *heart) (Answer, error)) (answer Answer, err error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
@@ -65,7 +73,7 @@ func (p *pair) ask(t *testing.T, req llm.Request, attempts int) (answer Answer, 
 	run := func(ctx context.Context) (Answer, error) {
 		heart := startHeart(ctx, "asking")
 		defer heart.Stop()
-		return p.Activities.ask(ctx, heart, Task{Lineage: "task_a"}, "step", req)
+		return do(ctx, heart)
 	}
 	env.RegisterActivity(run)
 	for range attempts {
@@ -300,4 +308,68 @@ func TestUnmetered(t *testing.T) {
 			require.Equal(t, test.want, answer.Usage.UnmeteredCalls)
 		})
 	}
+}
+
+// A request that the wire refuses itself was no call.
+func TestNeverSent(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	req := question("q")
+	req.Schema = &llm.Schema{JSON: json.RawMessage(`{"type":"no such type"}`)}
+	_, err := p.ask(t, req, 3)
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	var told task.Error
+	require.NoError(t, failed.Details(&told))
+	require.Zero(t, told.Attempts)
+	require.Empty(t, p.first.Calls())
+}
+
+// Vectors are paid once: an attempt goes on where the one before broke off, and parts that are too large are halved.
+func TestEmbed(t *testing.T) {
+	t.Parallel()
+	texts := make([]string, 10)
+	for i := range texts {
+		texts[i] = fmt.Sprintf("text %d", i)
+	}
+	p := newPair(t)
+	broken := false
+	p.first.Handle(func(c llmtest.Call) llmtest.Reply {
+		switch {
+		case len(c.Inputs) > 4:
+			return llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"batch size is invalid, it should not be larger than 4"}}`)
+		case c.Inputs[0] == "text 4" && !broken:
+			broken = true
+			return llmtest.Fail(http.StatusInternalServerError, "")
+		}
+		return llmtest.Reply{}
+	})
+	var vectors [][]float32
+	answer, err := p.run(t, 5, func(ctx context.Context, heart *heart) (answer Answer, err error) {
+		vectors, answer, err = p.embed(ctx, heart, Task{Lineage: "task_a"}, "embed", llm.EmbedRequest{Model: "main", Texts: texts})
+		return answer, err
+	})
+	require.NoError(t, err)
+	require.Len(t, vectors, 10)
+	for i, v := range vectors {
+		require.Equal(t, llmtest.Vector(texts[i], len(v)), v)
+	}
+	calls := p.first.Calls()
+	require.Equal(t, len(calls), answer.Calls)
+	answered := 0
+	for _, c := range calls {
+		if c.Status == http.StatusOK {
+			answered++
+		}
+	}
+	require.EqualValues(t, answered, answer.Usage.Requests)
+	require.Zero(t, answer.Usage.UnmeteredCalls)
+
+	before := len(calls)
+	_, err = p.run(t, 1, func(ctx context.Context, heart *heart) (answer Answer, err error) {
+		_, answer, err = p.embed(ctx, heart, Task{Lineage: "task_a"}, "embed", llm.EmbedRequest{Model: "main", Texts: texts})
+		return answer, err
+	})
+	require.NoError(t, err)
+	require.Len(t, p.first.Calls(), before, "every part is in the ledger")
 }

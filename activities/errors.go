@@ -119,9 +119,12 @@ func unreached(e *llm.Error) bool {
 // charges nothing for it; of a call that broke later it is not known unless the provider said.
 func (b *Beat) count(refusal *llm.Error, price *router.Price) {
 	switch used := refusal.Partial; {
+	case refusal.Class == llm.Final && refusal.Status == 0:
+		b.Calls-- // it was never sent
+		return
 	case used.Known:
 		b.Wasted = b.Wasted.Add(task.Usage{WastedTokens: used.InputTokens + used.OutputTokens, Cost: price.Cost(used)})
-	case refusal.Status < http.StatusBadRequest && !unreached(refusal) && (refusal.Status > 0 || refusal.Class != llm.Final):
+	case refusal.Status < http.StatusBadRequest && !unreached(refusal):
 		b.Wasted.UnmeteredCalls++
 	}
 	down := outage(refusal)

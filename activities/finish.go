@@ -75,8 +75,11 @@ const reportName = "summary.md"
 func (a *Activities) FinishSummary(ctx context.Context, req FinishRequest) (Finished, error) {
 	heart := startHeart(ctx, "storing")
 	defer heart.Stop()
-	items, err := a.settle(ctx, heart, req)
+	items, err := a.unsettled(ctx, req)
 	if err != nil {
+		return Finished{}, err
+	}
+	if err := a.settle(ctx, heart, req.Task, items); err != nil {
 		return Finished{}, err
 	}
 	if err := a.storeItems(ctx, req.Task, items); err != nil {
@@ -102,18 +105,14 @@ func (a *Activities) FinishSummary(ctx context.Context, req FinishRequest) (Fini
 	return finished, err
 }
 
-// settle reads every item's record, and gives those that have none an outcome.
-func (a *Activities) settle(ctx context.Context, heart *heart, req FinishRequest) ([]task.Item, error) {
-	items, err := a.unsettled(ctx, req)
-	if err != nil {
-		return nil, err
-	}
+// settle reads every item's record; those that have none stay as they are.
+func (a *Activities) settle(ctx context.Context, heart *heart, t Task, items []task.Item) error {
 	var done atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(32)
 	for i := range items {
 		g.Go(func() error {
-			item, err := a.item(ctx, req.Task, i)
+			item, err := a.item(ctx, t, i)
 			if err == nil {
 				items[i] = item
 			}
@@ -124,7 +123,7 @@ func (a *Activities) settle(ctx context.Context, heart *heart, req FinishRequest
 			return err
 		})
 	}
-	return items, g.Wait()
+	return g.Wait()
 }
 
 // unsettled makes every item as it is when it never came to an outcome.

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -80,7 +81,7 @@ func (a *Activities) flawed(ctx context.Context, key string) (*flaw, error) {
 
 func cutShort(r llm.Response) error {
 	return &llm.Error{
-		Class: llm.Final, Code: task.AnswerIncomplete, Provider: r.Model, RequestID: r.RequestID, Partial: r.Usage,
+		Class: llm.Final, Code: task.AnswerIncomplete, Provider: r.Model, Status: http.StatusOK, RequestID: r.RequestID, Partial: r.Usage,
 		Message: "the answer was cut at the model's output limit; ask for fewer words or use another model",
 	}
 }

@@ -22,7 +22,7 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 			continue
 		}
 		q.heart.note(func(b *Beat) { b.Waiting = true })
-		pass, err := q.target().Lane.Enter(ctx, q.task.Tenant, estimate(q.req), lanePatience)
+		pass, err := q.target().Lane.Enter(ctx, q.task.Tenant, q.tokens, lanePatience)
 		q.heart.note(func(b *Beat) { b.Waiting = false })
 		closed, ok := errors.AsType[*lane.Closed](err)
 		switch {
@@ -76,10 +76,10 @@ func estimate(req llm.Request) int {
 }
 
 // outcome tells the lane how a call came out.
-func outcome(response llm.Response, err error) lane.Outcome {
+func outcome(used llm.Usage, told llm.Limits, err error) lane.Outcome {
 	refusal, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return lane.Outcome{Tokens: int(response.Usage.InputTokens + response.Usage.OutputTokens), Limits: limits(response.Limits)}
+		return lane.Outcome{Tokens: int(used.InputTokens + used.OutputTokens), Limits: limits(told)}
 	}
 	o := lane.Outcome{
 		Tokens:    int(refusal.Partial.InputTokens + refusal.Partial.OutputTokens),

@@ -85,6 +85,20 @@ func (r EmbedRequest) part(from int, limits EmbedLimits, most int) EmbedRequest 
 	return r
 }
 
+// Fits reports whether all texts may go into one call.
+func (r EmbedRequest) Fits(limits EmbedLimits) bool {
+	return (limits.Inputs == 0 || len(r.Texts) <= limits.Inputs) && (limits.Tokens == 0 || r.Tokens() <= limits.Tokens)
+}
+
+// Tokens is about how many the texts have, rather more.
+func (r EmbedRequest) Tokens() int {
+	tokens := 0
+	for _, text := range r.Texts {
+		tokens += estimate(text)
+	}
+	return tokens
+}
+
 // estimate is more tokens than a text has in any usual tokenizer.
 func estimate(text string) int { return len(text)/2 + 1 }
 

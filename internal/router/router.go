@@ -15,12 +15,18 @@ import (
 // Provider is one key at one model provider.
 type Provider struct {
 	Name   string
-	Queue  string    // the task queue of the calls that are meant for it
-	Model  llm.Model // the wire; nil where no calls are made
-	Lane   Gate      // in front of it; nil where no calls are made
-	Models []Model   // what is known of its models
+	Queue  string  // the task queue of the calls that are meant for it
+	Model  Wire    // nil where no calls are made
+	Lane   Gate    // in front of it; nil where no calls are made
+	Models []Model // what is known of its models
 
 	rests atomic.Int64 // until when, in nanoseconds since 1970
+}
+
+// Wire makes calls to a provider: openai.Client.
+type Wire interface {
+	llm.Model
+	llm.Embedder
 }
 
 // Gate lets calls to a provider in: lane.Lane.

@@ -1,0 +1,131 @@
+package activities
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"longhaul/internal/llm"
+	"longhaul/internal/router"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// embedding is a list of texts on its way to vectors.
+type embedding struct {
+	*Activities
+	heart   *heart
+	task    Task
+	step    string
+	targets []router.Target
+	sum     Answer
+}
+
+// embed gets the vectors of texts, if it can in one call, each call from the ledger if it was paid for before.
+// After a failure the next attempt goes on where this one stopped. The answer has no key.
+func (a *Activities) embed(ctx context.Context, heart *heart, t Task, step string, req llm.EmbedRequest) ([][]float32, Answer, error) {
+	e := &embedding{Activities: a, heart: heart, task: t, step: step, targets: a.Router.Targets(req.Model)}
+	vectors, err := e.all(ctx, req)
+	if err != nil {
+		return nil, Answer{}, err
+	}
+	spent := heart.now().spent()
+	e.sum.Calls, e.sum.Usage = spent.Calls, e.sum.Usage.Add(spent.Usage)
+	return vectors, e.sum, nil
+}
+
+// all gets the vectors of a part: in one call, or in halves where that is too much for one. Halves are always
+// the same, whatever has been learned of the limits since, so that an attempt finds what the one before paid for.
+func (e *embedding) all(ctx context.Context, part llm.EmbedRequest) ([][]float32, error) {
+	target := e.targets[min(e.heart.now().Target, len(e.targets)-1)]
+	if len(part.Texts) == 1 || part.Fits(target.Model.EmbedLimits(target.Name)) {
+		got, err := e.one(ctx, part)
+		if err == nil {
+			return e.take(ctx, got, len(part.Texts))
+		}
+		if !tooMany(part)(err) {
+			return nil, err
+		}
+	}
+	first, second := part, part
+	half := len(part.Texts) / 2
+	first.Texts, second.Texts = part.Texts[:half], part.Texts[half:]
+	vectors, err := e.all(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	more, err := e.all(ctx, second)
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors[0]) != len(more[0]) {
+		return nil, final(task.Errorf(task.BadResponse, "one call gave vectors of %d numbers, the next one of %d", len(vectors[0]), len(more[0])), e.heart.now())
+	}
+	return append(vectors, more...), nil
+}
+
+// tooMany reports whether a part may succeed in halves.
+func tooMany(part llm.EmbedRequest) func(error) bool {
+	return func(err error) bool { return errors.Is(err, llm.ErrBatchTooLarge) && len(part.Texts) > 1 }
+}
+
+// take counts an answer and takes its vectors out.
+func (e *embedding) take(ctx context.Context, got entry, n int) ([][]float32, error) {
+	if got.By == payer(ctx) {
+		e.heart.note(func(b *Beat) { b.Answered++ })
+		e.sum.Usage = e.sum.Usage.Add(got.used())
+	}
+	e.sum.By, e.sum.Simulated = got.From, got.Simulated
+	return unpackVectors(got.Vectors, n)
+}
+
+// one makes one call, unless its answer is known.
+func (e *embedding) one(ctx context.Context, part llm.EmbedRequest) (entry, error) {
+	key, err := storage.LedgerKey(e.task.Lineage, e.step, part)
+	if err != nil {
+		return entry{}, err
+	}
+	q := &asking{
+		Activities: e.Activities, heart: e.heart, task: e.task, key: key, targets: e.targets, tokens: part.Tokens(), splits: tooMany(part),
+	}
+	q.send = func(ctx context.Context, target router.Target) (entry, llm.Limits, error) {
+		req := part
+		req.Model, req.IdempotencyKey = target.Name, q.idempotencyKey()
+		got, err := target.Model.Embed(ctx, req)
+		return entry{
+			Response: llm.Response{Model: got.Model, RequestID: got.RequestID, Usage: got.Usage, Simulated: got.Simulated},
+			Vectors:  packVectors(got.Vectors),
+		}, llm.Limits{}, err
+	}
+	return q.get(ctx)
+}
+
+// packVectors puts vectors one behind the other as little-endian 32-bit floats: a third of what they are in
+// JSON.
+func packVectors(vectors [][]float32) []byte {
+	var packed []byte
+	for _, v := range vectors {
+		for _, x := range v {
+			packed = binary.LittleEndian.AppendUint32(packed, math.Float32bits(x))
+		}
+	}
+	return packed
+}
+
+// unpackVectors takes n vectors of one length apart again.
+func unpackVectors(packed []byte, n int) ([][]float32, error) {
+	if n == 0 || len(packed)%(4*n) != 0 || len(packed) == 0 {
+		return nil, fmt.Errorf("%d bytes are not %d vectors", len(packed), n)
+	}
+	length := len(packed) / (4 * n)
+	vectors := make([][]float32, n)
+	for i := range vectors {
+		vectors[i] = make([]float32, length)
+		for j := range vectors[i] {
+			vectors[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*(i*length+j):]))
+		}
+	}
+	return vectors, nil
+}
