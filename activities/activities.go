@@ -23,6 +23,7 @@ type Activities struct {
 	Ledger      storage.Ledger
 	Files       storage.Files
 	Router      *router.Router // who is asked for a model
+	Embedding   string         // the model for vectors
 	Reader      Reader
 	Fetcher     Fetcher
 	Scratch     string // a local folder for documents while they are read

@@ -77,7 +77,27 @@ func (a *Activities) PlanSummary(ctx context.Context, req PlanRequest) (Plan, er
 		return Plan{}, err
 	}
 	plan := Plan{Documents: len(in.Documents), Groups: share(in.Documents, weights), Digest: in.Digest, FanIn: fanIn(in.Words)}
-	return plan, a.layPapers(ctx, req.Task, plan.Groups, in)
+	how := style{Instructions: in.Instructions, Language: in.Language, Words: in.Words}
+	return plan, a.layPapers(ctx, req.Task, plan.Groups, in.Documents, how)
+}
+
+// PlanDocuments shares out the documents that a task of any kind reads before its work begins. Run again it
+// writes the same again.
+func (a *Activities) PlanDocuments(ctx context.Context, req PlanRequest) ([]Group, error) {
+	heart := startHeart(ctx, "planning")
+	defer heart.Stop()
+	var in struct {
+		Documents []task.Document `json:"documents"`
+	}
+	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
+		return nil, err
+	}
+	weights, err := a.lay(ctx, req.Task, in.Documents)
+	if err != nil {
+		return nil, err
+	}
+	groups := share(in.Documents, weights)
+	return groups, a.layPapers(ctx, req.Task, groups, in.Documents, style{})
 }
 
 // lay puts inline texts into the bucket and weighs every document.
@@ -138,13 +158,12 @@ func share(documents []task.Document, weights []int) []Group {
 // tokens a word to be safe in any language.
 func fanIn(words int) int { return min(max(8000/(2*words), 2), 20) }
 
-func (a *Activities) layPapers(ctx context.Context, t Task, groups []Group, in task.SummaryInput) error {
-	how := style{Instructions: in.Instructions, Language: in.Language, Words: in.Words}
+func (a *Activities) layPapers(ctx context.Context, t Task, groups []Group, documents []task.Document, how style) error {
 	for n, group := range groups {
 		paper := groupPaper{Style: how, From: group.From}
 		for i := range group.Weights {
 			index := group.From + i
-			d := in.Documents[index]
+			d := documents[index]
 			work := groupedWork{Name: d.Name, Label: d.Label(index), URL: d.URL, FileID: d.FileID, Password: d.Password}
 			if d.Text != "" {
 				work.Key = storage.DocumentKey(t.ID, index, "source")

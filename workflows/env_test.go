@@ -56,7 +56,7 @@ func newBench(t *testing.T) *bench {
 	t.Cleanup(func() { _ = reader.Close() })
 	b.do = &activities.Activities{
 		Bucket: b.bucket, Ledger: storage.NewLedger(b.bucket), Files: storage.NewFiles(b.bucket),
-		Router: table, Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
+		Router: table, Embedding: "test-embedding", Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
 		Scratch: t.TempDir(), ChunkTokens: 200, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler),
 	}
 	b.renew()

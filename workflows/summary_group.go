@@ -96,18 +96,10 @@ type group struct {
 	news   throttle
 }
 
-// handfulWeight is how much is read in one activity: so many documents of a page or two, or one
-// that is longer.
-const handfulWeight = 16
-
 // handful gives the documents from one on that are read together.
 func (g *group) handful(from int) []*groupDocument {
 	var documents []*groupDocument
-	weight := 0
-	for i := from; i < len(g.start.Group.Weights); i++ {
-		if weight += g.start.Group.Weights[i]; weight > handfulWeight && len(documents) > 0 {
-			break
-		}
+	for i := from; i < from+handful(g.start.Group.Weights[from:]); i++ {
 		d := &groupDocument{group: g, index: g.start.Group.From + i, weight: float64(g.start.Group.Weights[i])}
 		d.label = fmt.Sprintf("document %d", d.index+1)
 		d.hold(g.start.Group.Weights[i])

@@ -104,7 +104,7 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	cfg := a.Config
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Router: table, Reader: reader,
+		Router: table, Embedding: cfg.LLM.EmbeddingModel, Reader: reader,
 		Fetcher: document.NewFetcher(document.FetchOptions{
 			AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 		}),

@@ -44,6 +44,7 @@ type LLM struct {
 	BaseURL           string        `knob:"base_url" default:"" help:"address of an OpenAI-compatible API, up to and with /v1; empty means OpenAI's if there is a key, and the built-in simulated model if not"`
 	Key               Secret        `knob:"key" default:"" help:"API key of the provider; with neither key nor base_url set, OPENAI_API_KEY and OPENAI_BASE_URL are used"`
 	Model             string        `knob:"model" default:"" help:"model for tasks that name none; empty means gpt-5-mini"`
+	EmbeddingModel    string        `knob:"embedding_model" default:"text-embedding-3-small" help:"model that turns texts into vectors, for finding passages"`
 	Profile           string        `knob:"profile" default:"" help:"whose habits to expect: openai, azure, deepseek, kimi, glm, dashscope, ark, newapi, litellm, openrouter, vllm, ollama or generic; empty means that of the address, and generic where it is not known"`
 	Timeout           time.Duration `knob:"timeout" default:"30m" min:"1s" help:"longest that one call may take, at any provider"`
 	IdleTimeout       time.Duration `knob:"idle_timeout" default:"2m" min:"1s" help:"longest silence within one call, at any provider"`
