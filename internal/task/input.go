@@ -37,8 +37,12 @@ func (in *SummaryInput) Normalize() {
 
 // FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
 func (in *SummaryInput) FileIDs() map[string]string {
+	return fileIDs(in.Documents)
+}
+
+func fileIDs(documents []Document) map[string]string {
 	ids := map[string]string{}
-	for i, d := range in.Documents {
+	for i, d := range documents {
 		if d.FileID != "" {
 			ids[fmt.Sprintf("/input/documents/%d/file_id", i)] = d.FileID
 		}
