@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,8 @@ func (m *message) deltas() []callDelta {
 }
 
 // slot finds the call that a delta belongs to, or begins one: by its index, which may be absent and is then
-// not 0; else by its id; else by its place among the deltas it came with; else it is the newest.
+// not 0; else by its id; else by its place among the deltas it came with; else it is the newest. What
+// has no name goes on with the newest rather than beginning another.
 func (cs *calls) slot(d *callDelta, at, of int) *call {
 	index, id := d.index(), d.ID.word()
 	found := cs.newest(func(c *call) bool { return index.known && c.index == index })
@@ -74,8 +76,11 @@ func (cs *calls) slot(d *callDelta, at, of int) *call {
 		found = cs.newest(func(c *call) bool { return c.id == id })
 	case of > 1 && len(*cs) >= of:
 		found = (*cs)[len(*cs)-of+at]
-	case of == 1 && len(*cs) > 0:
-		found = (*cs)[len(*cs)-1]
+	case of == 1:
+		found = cs.newest(func(*call) bool { return true })
+	}
+	if found == nil && d.Function.Name.text() == "" {
+		found = cs.newest(func(c *call) bool { return id == "" || c.id == "" })
 	}
 	if found == nil || found.ended(d) {
 		found = &call{index: index}
@@ -85,9 +90,9 @@ func (cs *calls) slot(d *callDelta, at, of int) *call {
 }
 
 func (cs calls) newest(fits func(*call) bool) *call {
-	for i := len(cs) - 1; i >= 0; i-- {
-		if fits(cs[i]) {
-			return cs[i]
+	for _, c := range slices.Backward(cs) {
+		if fits(c) {
+			return c
 		}
 	}
 	return nil
@@ -112,7 +117,7 @@ func (c *call) ended(d *callDelta) bool {
 // whole reports whether the arguments are JSON that cannot go on.
 func (c *call) whole() bool {
 	so := c.arguments.String()
-	return strings.HasPrefix(so, "{") && json.Valid([]byte(so))
+	return strings.HasPrefix(so, "{") && strings.HasSuffix(strings.TrimSpace(so), "}") && json.Valid([]byte(so))
 }
 
 // add takes a delta in. The name may come in pieces, or again with each of them, or the whole call may.

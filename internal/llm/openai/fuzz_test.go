@@ -127,7 +127,9 @@ func FuzzCalls(f *testing.F) {
 		{`[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]`, `[{"index":0,"function":{"arguments":"{}"}}]`},
 		{`[{"id":"a","function":{"name":"f"}},{"id":"a","function":{"name":"g","arguments":{"a":1}}}]`, `[{"function":{"arguments":"{"}},{"function":{"arguments":"}"}}]`},
 		{`{"index":"x","id":7,"function":{"name":"call_1","arguments":[1]}}`, `[{"function":{"name":"f","arguments":"\"{}\""}},{"id":"call_1","function":{"name":"f"}}]`},
-		{`[{"function":{"name":"f","arguments":"\ud83d"}}]`, `"x"`}, {`[[]]`, `[{"function":7},{"id":{}}]`}, {`[{"index":-1,"function":{"name":"f","arguments":"null"}}]`, `7`},
+		{`[{"function":{"name":"f","arguments":"\ud83d"}}]`, `"x"`},
+		{`[[]]`, `[{"function":7},{"id":{}}]`},
+		{`[{"index":-1,"function":{"name":"f","arguments":"null"}}]`, `7`},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
