@@ -17,6 +17,8 @@ type Request struct {
 	MaxTokens   int       `json:"max_tokens,omitempty"`  // 0 lets the provider decide
 	Temperature *float64  `json:"temperature,omitempty"` // nil lets the provider decide; 0 is sent as 0
 	Schema      *Schema   `json:"schema,omitempty"`      // nil takes any text
+	Tools       []Tool    `json:"tools,omitempty"`       // that the model may ask for
+	ToolChoice  string    `json:"tool_choice,omitempty"` // "" lets the model choose; none, required, or a tool's name
 
 	// IdempotencyKey is sent along, for the providers that do not answer, and charge, the same request
 	// twice; "" sends none. It must be another one for another request.
@@ -32,19 +34,42 @@ type Schema struct {
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role    string `json:"role"` // system, user or assistant
+	Role    string `json:"role"` // system, user, assistant or tool
 	Content string `json:"content"`
+
+	Reasoning  string     `json:"reasoning,omitempty"`    // the assistant's; sent only to providers that want it back
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`   // the assistant's; each needs a message of role tool after it
+	ToolCallID string     `json:"tool_call_id,omitempty"` // of role tool: the call whose result this is
 }
 
-// Response is a complete answer: its text is not empty and its finish reason was accepted.
+// Tool is something that a model may ask to have done. Asking is all it can: whoever made the request does
+// it, or does not, and tells the result in a message of role tool.
+type Tool struct {
+	Name        string          `json:"name"` // letters, digits, _ and -, at most 64
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of the arguments, an object; none takes {}
+}
+
+// ToolCall is one use of a tool that a model asked for.
+type ToolCall struct {
+	ID        string          `json:"id"` // no other call of the answer has it
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`       // always a JSON object; {} for none
+	Fault     string          `json:"fault,omitempty"` // why the call cannot be carried out, in words for the model; "" is usable
+}
+
+// Response is a complete answer: it has text, or tool calls, or both, and its finish reason was accepted.
+// It has no tool calls where no tool was offered.
 type Response struct {
-	Text         string `json:"text"`          // of a request with a schema the JSON alone, which is valid
-	FinishReason string `json:"finish_reason"` // stop; or length, when the provider cut the answer at MaxTokens
-	Model        string `json:"model"`         // as the provider named it
-	RequestID    string `json:"request_id,omitempty"`
-	Usage        Usage  `json:"usage"`
-	Simulated    bool   `json:"simulated,omitempty"` // the built-in simulated provider answered
-	Limits       Limits `json:"-"`                   // of the key, as told with this answer
+	Text         string     `json:"text"`                 // of a request with a schema the JSON alone, which is valid, unless there are tool calls
+	ToolCalls    []ToolCall `json:"tool_calls,omitempty"` // in the order asked for
+	Reasoning    string     `json:"reasoning,omitempty"`  // what a thinking model told of its thoughts, at most 1 MiB
+	FinishReason string     `json:"finish_reason"`        // stop; or length, when the provider cut the answer at MaxTokens
+	Model        string     `json:"model"`                // as the provider named it
+	RequestID    string     `json:"request_id,omitempty"`
+	Usage        Usage      `json:"usage"`
+	Simulated    bool       `json:"simulated,omitempty"` // the built-in simulated provider answered
+	Limits       Limits     `json:"-"`                   // of the key, as told with this answer
 }
 
 // Limits are what a provider says that a key may use in a minute. Zeros were not told.

@@ -30,6 +30,9 @@ type Call struct {
 	Dimensions int      // that it asked for
 	Base64     bool     // that it asked for
 
+	Tools   []string // the names of the tools that it offered
+	Results []string // of tools: the contents of the tool messages at the end of the conversation
+
 	// IdempotencyKey is the header of that name; "" if there was none.
 	IdempotencyKey string
 
@@ -37,6 +40,7 @@ type Call struct {
 	Ended  time.Time // when the reply was through, or the client was gone; zero while it runs
 	Status int       // what it was answered with; 0 while it is not
 	Gone   bool      // the client closed its socket before the reply was through
+	Told   Usage     // what the reply said it used, as far as that was written; zero if it was not
 }
 
 // Counts sums the journal up.
@@ -70,11 +74,11 @@ func (p *Provider) begin(call Call) (int, Reply) {
 }
 
 // end notes how a call came out.
-func (p *Provider) end(index, status int, gone bool) {
+func (p *Provider) end(index, status int, told Usage, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	call := &p.calls[index]
-	call.Ended, call.Status, call.Gone = time.Now(), status, gone
+	call.Ended, call.Status, call.Gone, call.Told = time.Now(), status, gone, told
 	p.counts.InFlight--
 	if gone {
 		p.counts.Gone++
@@ -100,6 +104,20 @@ func (p *Provider) Calls() []Call {
 // CallsWith is the part of the journal whose marker is this, or whose kept prompt holds it.
 func (p *Provider) CallsWith(marker string) []Call {
 	return slices.DeleteFunc(p.Calls(), func(c Call) bool { return c.Marker != marker && !strings.Contains(c.Prompt, marker) })
+}
+
+// Spent is what all replies so far said they used. A client that left in the middle may not have read all
+// that was written to it.
+func (p *Provider) Spent() Usage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var sum Usage
+	for _, call := range p.calls {
+		sum.Input += call.Told.Input
+		sum.Output += call.Told.Output
+		sum.Cached += call.Told.Cached
+	}
+	return sum
 }
 
 // Repeats gives the hashes of the prompts that were asked more than once, with how often.

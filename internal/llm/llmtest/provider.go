@@ -161,8 +161,8 @@ func (p *Provider) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	index, reply := p.begin(call)
-	status, err := reply.write(w, r)
-	p.end(index, status, err != nil)
+	status, written, err := reply.write(w, r)
+	p.end(index, status, reply.told(written), err != nil)
 	reply.leave(w)
 }
 
@@ -175,7 +175,8 @@ func parse(r *http.Request) (Call, error) {
 	var asked struct {
 		Model    string
 		Stream   bool
-		Messages []struct{ Content string }
+		Messages []struct{ Role, Content string }
+		Tools    []struct{ Function struct{ Name string } }
 
 		Input      inputs
 		Dimensions int
@@ -185,11 +186,21 @@ func parse(r *http.Request) (Call, error) {
 		return Call{}, err
 	}
 	contents := []string(asked.Input)
+	var tools, results []string
 	for _, m := range asked.Messages {
 		contents = append(contents, m.Content)
+		if m.Role != "tool" {
+			results = nil
+		} else {
+			results = append(results, m.Content)
+		}
+	}
+	for _, tool := range asked.Tools {
+		tools = append(tools, tool.Function.Name)
 	}
 	prompt := strings.Join(contents, "\n\n")
 	return Call{
+		Tools: tools, Results: results,
 		Model: asked.Model, Prompt: prompt, Hash: Hash(prompt), Stream: asked.Stream, Body: body,
 		Inputs: asked.Input, Dimensions: asked.Dimensions, Base64: asked.Encoding == "base64",
 		Header: r.Header, IdempotencyKey: r.Header.Get("Idempotency-Key"),

@@ -95,17 +95,48 @@ func RateLimit(seconds int) Reply {
 
 // Delta is the JSON of a chunk with some text, or with a finish reason, or with neither.
 func Delta(text, finish string) string {
-	reason := "null"
-	if finish != "" {
-		reason = quote(finish)
-	}
 	delta := `{"role":"assistant"}`
 	if text != "" {
 		delta = `{"content":` + quote(text) + `}`
 	} else if finish != "" {
 		delta = `{}`
 	}
+	return Choice(delta, finish)
+}
+
+// Choice is the JSON of a chunk with this delta, which is JSON, and with a finish reason unless it is "".
+func Choice(delta, finish string) string {
+	reason := "null"
+	if finish != "" {
+		reason = quote(finish)
+	}
 	return fmt.Sprintf(`{"id":"chatcmpl-test","object":"chat.completion.chunk","created":1790000000,"model":"llmtest-1","choices":[{"index":0,"delta":%s,"finish_reason":%s}],"usage":null}`, delta, reason)
+}
+
+// ToolCall is a call that a scripted model asks for.
+type ToolCall struct {
+	Name      string
+	Arguments string // "" means {}
+	ID        string // "" means call_ and its number from 1, which is the same in every answer
+}
+
+// ToolCalls is a good streamed answer that asks for tools: of each call the name, then its arguments in
+// pieces; then a finish reason, the usage and the end mark.
+func ToolCalls(usage Usage, calls ...ToolCall) Reply {
+	events := []string{Delta("", "")}
+	for i, c := range calls {
+		if c.ID == "" {
+			c.ID = fmt.Sprintf("call_%d", i+1)
+		}
+		if c.Arguments == "" {
+			c.Arguments = "{}"
+		}
+		events = append(events, Choice(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, quote(c.ID), quote(c.Name)), ""))
+		for piece := range strings.SplitAfterSeq(c.Arguments, " ") {
+			events = append(events, Choice(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quote(piece)), ""))
+		}
+	}
+	return Stream(append(events, Delta("", "tool_calls"), UsageEvent(usage), "[DONE]")...)
 }
 
 // UsageEvent is the JSON of the chunk that tells the usage.

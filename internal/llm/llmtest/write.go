@@ -1,20 +1,23 @@
 package llmtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
 	"net"
 	"net/http"
 	"time"
 )
 
-// write sends a reply up to its end, and gives errGone if the client did not wait for it.
-func (r Reply) write(w http.ResponseWriter, req *http.Request) (status int, err error) {
+// write sends a reply up to its end, counts the bytes of its parts that were written, and gives errGone if
+// the client did not wait for it.
+func (r Reply) write(w http.ResponseWriter, req *http.Request) (status, written int, err error) {
 	status = r.Status
 	if status == 0 {
 		status = http.StatusOK
 	}
 	if !pause(req, r.Delay) {
-		return 0, errGone
+		return 0, 0, errGone
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	maps.Copy(w.Header(), r.Header)
@@ -26,18 +29,38 @@ func (r Reply) write(w http.ResponseWriter, req *http.Request) (status int, err 
 	whole := r.End == Finish && len(r.Parts) == 1 && !r.Bytewise // sent in one piece, with its length
 	for i, part := range r.Parts {
 		if i > 0 && !pause(req, r.Gap) {
-			return status, errGone
+			return status, written, errGone
 		}
 		for _, piece := range r.pieces(part) {
 			if _, err := w.Write(piece); err != nil {
-				return status, errGone
+				return status, written, errGone
 			}
 			if !whole && flush() != nil {
-				return status, errGone
+				return status, written, errGone
 			}
+			written += len(piece)
 		}
 	}
-	return status, r.linger(w, req)
+	return status, written, r.linger(w, req)
+}
+
+// told is the last usage in the bytes that were written; zero when there is none.
+func (r Reply) told(written int) Usage {
+	const name = `"usage":`
+	body := bytes.Join(r.Parts, nil)[:written]
+	for at := bytes.LastIndex(body, []byte(name)); at >= 0; at = bytes.LastIndex(body[:at], []byte(name)) {
+		var u struct {
+			Prompt     float64 `json:"prompt_tokens"`
+			Completion float64 `json:"completion_tokens"`
+			Details    struct {
+				Cached float64 `json:"cached_tokens"`
+			} `json:"prompt_tokens_details"`
+		}
+		if json.NewDecoder(bytes.NewReader(body[at+len(name):])).Decode(&u) == nil && u.Prompt+u.Completion > 0 {
+			return Usage{Input: int(u.Prompt), Output: int(u.Completion), Cached: int(u.Details.Cached)}
+		}
+	}
+	return Usage{}
 }
 
 // pieces are what is flushed one by one.

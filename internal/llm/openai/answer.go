@@ -17,6 +17,8 @@ type answer struct {
 	chunk   chunk // the newest
 	text    text
 	refusal text
+	thought text
+	calls   calls
 	chose   bool // there was a choice
 	finish  string
 	model   string
@@ -92,7 +94,33 @@ func (a *answer) add(line []byte) (bool, error) {
 // hear takes in what a message says.
 func (a *answer) hear(m *message) bool {
 	wrote, refused := a.text.add(m.Content), a.refusal.add(m.Refusal)
-	return wrote || refused || truthy(m.Reasoning) || truthy(m.ReasoningContent)
+	thought, called := a.muse(m), a.calls.hear(m)
+	return wrote || refused || thought || called
+}
+
+// maxThought is how many bytes of a model's thoughts are kept.
+const maxThought = 1 << 20
+
+// muse takes in what a model tells of its thoughts, under either of its names.
+func (a *answer) muse(m *message) bool {
+	told := m.ReasoningContent
+	if !truthy(told) {
+		told = m.Reasoning
+	}
+	if a.thought.Len() < maxThought {
+		a.thought.add(told)
+	}
+	return truthy(told)
+}
+
+// reasoning is what is kept of the thoughts.
+func (a *answer) reasoning() string {
+	a.thought.flush()
+	all := a.thought.String()
+	if len(all) <= maxThought {
+		return all
+	}
+	return strings.ToValidUTF8(all[:maxThought], "") // without the part of a character that the cut left
 }
 
 // ending is what a finish reason says of an answer.
@@ -119,8 +147,17 @@ var endings = map[string]ending{
 // conclude turns an answer that will not grow any more into a response, or says why it is none.
 func (x *exchange) conclude(a *answer) (llm.Response, error) {
 	a.text.flush()
+	if x.tools == nil {
+		a.calls = nil // what was not offered cannot be asked for
+	}
 	err, text := x.verdict(a), a.text.String()
-	if err == nil && x.form != nil {
+	var asked []llm.ToolCall
+	switch {
+	case err != nil:
+	case len(a.calls) > 0:
+		text = strings.TrimSpace(text) // often nothing but line ends
+		asked, err = x.asked(a.calls)
+	case x.form != nil:
 		text, err = x.fit(text, endings[a.finish] == limited)
 	}
 	if err != nil {
@@ -139,7 +176,7 @@ func (x *exchange) conclude(a *answer) (llm.Response, error) {
 			"provider", x.client.config.Name, "characters", x.prompt, "input_tokens", a.usage.InputTokens, "request_id", x.requestID)
 	}
 	return llm.Response{
-		Text: text, FinishReason: reason, Model: a.model, RequestID: x.requestID, Usage: a.usage,
+		Text: text, ToolCalls: asked, Reasoning: a.reasoning(), FinishReason: reason, Model: a.model, RequestID: x.requestID, Usage: a.usage,
 		Simulated: x.header.Get("X-Longhaul-Simulated") == "true", Limits: limits(x.header, x.client.profile.LimitsPer),
 	}, nil
 }
@@ -163,6 +200,10 @@ func (x *exchange) verdict(a *answer) error {
 		return x.fail(llm.Retry, task.AnswerIncomplete, "the provider broke the answer off (finish reason %s)", a.finish)
 	case ending == missing:
 		return x.fail(llm.Retry, task.AnswerIncomplete, "the answer ended without a finish reason")
+	case ending == limited && len(a.calls) > 0:
+		return x.fail(llm.Final, task.AnswerIncomplete, "the limit of tokens was used up before the tool calls were complete; allow more tokens")
+	case len(a.calls) > 0:
+		return nil
 	case blank && ending == limited:
 		return x.fail(llm.Final, task.AnswerIncomplete, "the limit of tokens was used up before the answer began; allow more tokens")
 	case blank:

@@ -29,6 +29,8 @@ type message struct {
 	Refusal          raw `json:"refusal"`
 	Reasoning        raw `json:"reasoning"`
 	ReasoningContent raw `json:"reasoning_content"`
+	ToolCalls        raw `json:"tool_calls"`
+	FunctionCall     raw `json:"function_call"` // the one call of providers of the age before tools
 }
 
 func (c *chunk) reset() {
@@ -41,14 +43,18 @@ func (c *chunk) reset() {
 }
 
 func (m *message) reset() {
-	for _, field := range []*raw{&m.Role, &m.Content, &m.Refusal, &m.Reasoning, &m.ReasoningContent} {
+	for _, field := range []*raw{&m.Role, &m.Content, &m.Refusal, &m.Reasoning, &m.ReasoningContent, &m.ToolCalls, &m.FunctionCall} {
 		*field = (*field)[:0]
 	}
 }
 
 // there reports whether anything of a choice came.
 func (c *choice) there() bool {
-	return len(c.Index)+len(c.FinishReason)+len(c.Delta.Role)+len(c.Delta.Content)+len(c.Message.Role)+len(c.Message.Content) > 0
+	return len(c.Index)+len(c.FinishReason) > 0 || c.Delta.there() || c.Message.there()
+}
+
+func (m *message) there() bool {
+	return len(m.Role)+len(m.Content)+len(m.ToolCalls)+len(m.FunctionCall) > 0
 }
 
 // raw is any JSON value, as it stood there; null is as good as nothing.

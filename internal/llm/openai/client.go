@@ -99,10 +99,16 @@ func (c *Client) Complete(ctx context.Context, req llm.Request, onProgress func(
 			return llm.Response{}, err
 		}
 	}
+	if err := x.offer(req); err != nil {
+		return llm.Response{}, err
+	}
+	x.extras["messages"] = c.profile.turns(req.Messages)
 	for _, m := range req.Messages {
 		x.prompt += utf8.RuneCountInString(m.Content)
 	}
-	stream, err := x.api().CreateChatCompletionStream(x.ctx, chat(req))
+	stream, err := x.api().CreateChatCompletionStream(x.ctx, goopenai.ChatCompletionRequest{
+		Model: req.Model, StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
+	})
 	if err != nil {
 		return llm.Response{}, c.loosen(x.fault(err), x.form, req.Model)
 	}
@@ -124,19 +130,6 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 		names[i] = model.ID
 	}
 	return names, nil
-}
-
-// chat puts a request into go-openai's words, without what go-openai would drop when it is zero or
-// refuse by the model's name: that is in Profile.extras.
-func chat(req llm.Request) goopenai.ChatCompletionRequest {
-	messages := make([]goopenai.ChatCompletionMessage, len(req.Messages))
-	for i, m := range req.Messages {
-		messages[i] = goopenai.ChatCompletionMessage{Role: m.Role, Content: m.Content}
-	}
-	return goopenai.ChatCompletionRequest{
-		Model: req.Model, Messages: messages,
-		StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
-	}
 }
 
 // transport is the default one without its own timeouts for answers (they are watched per call) and

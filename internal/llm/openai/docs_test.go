@@ -89,6 +89,13 @@ the first refusal. Every call is a stream.
 	for name, c := range robustForms() {
 		forms[name] = outcome(c.ok, c.err)
 	}
+	calls := map[string]string{}
+	for name, c := range robustTools() {
+		calls[name] = outcome(c.ok, c.err)
+		if slices.ContainsFunc(c.calls, func(call llm.ToolCall) bool { return call.Fault != "" }) {
+			calls[name] += ", with what is wrong for the model to mend"
+		}
+	}
 	vectors := map[string]string{}
 	for name, c := range robustEmbeddings() {
 		vectors[name] = outcome(&answered{}, c.err)
@@ -102,6 +109,7 @@ the first refusal. Every call is a stream.
 	}
 	section(&b, "On the wire, whoever it is", "The bytes of an answer, of a stream or of an error.", wire)
 	section(&b, "Answers of a schema", "What came although JSON of a schema was asked for. A breach is told together with the answer, so that the model can be asked to mend it.", forms)
+	section(&b, "Tool calls", "What came although, or because, tools were offered. R36 is how calls are told apart, R38 their ids, R39 their arguments.", calls)
 	section(&b, "Embeddings", "Answers to a call with three texts.", vectors)
 	section(&b, "Errors of each provider", "The status is that of HTTP; 200 is an error in a stream that had begun.", own)
 	return b.String()
@@ -109,18 +117,21 @@ the first refusal. Every call is a stream.
 
 func profiles(b *strings.Builder) {
 	table := openai.Table()
-	b.WriteString("| profile | limit of tokens is sent as | JSON of a schema | wait without a hint | texts in one call | tokens in one call | vectors | limits in headers | usage | rules of its own |\n|-|-|-|-|-|-|-|-|-|-|\n")
+	b.WriteString("| profile | limit of tokens is sent as | JSON of a schema | wait without a hint | texts in one call | tokens in one call | vectors | limits in headers | usage | reasoning | rules of its own |\n|-|-|-|-|-|-|-|-|-|-|-|\n")
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		p := table[name]
-		vectors, usage := "numbers", "the model's"
+		vectors, usage, thoughts := "numbers", "the model's", "kept"
+		if p.Thoughts {
+			thoughts = "kept, and sent back"
+		}
 		if p.Base64 {
 			vectors = "base64"
 		}
 		if p.Estimates {
 			usage = "a relay's count"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", name, cmp.Or(p.LimitField, "by the model's name"), p.Format,
-			either(p.Wait, "backoff"), either(p.Embeds.Inputs, "learned"), either(p.Embeds.Tokens, "not known"), vectors, either(p.LimitsPer, "not heeded"), usage, len(p.Rules))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", name, cmp.Or(p.LimitField, "by the model's name"), p.Format,
+			either(p.Wait, "backoff"), either(p.Embeds.Inputs, "learned"), either(p.Embeds.Tokens, "not known"), vectors, either(p.LimitsPer, "not heeded"), usage, thoughts, len(p.Rules))
 	}
 }
 

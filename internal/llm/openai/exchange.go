@@ -47,6 +47,7 @@ type exchange struct {
 	extras map[string]any
 	key    string // for idempotency; "" is none
 	form   *form  // of the answer; nil is any
+	tools  tools  // that were offered; nil is none
 	prompt int    // its characters
 
 	silence  *time.Timer // runs while no byte comes

@@ -36,7 +36,11 @@ func (x *exchange) shape(req *llm.Request) error {
 	case JSONObject:
 		x.extras["response_format"] = map[string]any{"type": JSONObject}
 	}
-	req.Messages = instruct(req.Messages, "Answer with one JSON value and nothing else, without a code fence. It must be valid under this JSON Schema:\n"+string(req.Schema.JSON))
+	words := "Answer with one JSON value and nothing else, without a code fence. It must be valid under this JSON Schema:\n"
+	if len(req.Tools) > 0 {
+		words = "Call tools as you need them. Your final answer has a form: " + words
+	}
+	req.Messages = instruct(req.Messages, words+string(req.Schema.JSON))
 	return nil
 }
 
@@ -86,7 +90,7 @@ func (c *Client) loosen(err error, f *form, model string) error {
 // fit takes the JSON out of an answer, and refuses what breaks the schema.
 func (x *exchange) fit(text string, limited bool) (string, error) {
 	bare := bare(text)
-	said := x.form.breaches(bare)
+	said := breaches(x.form.schema, bare)
 	switch {
 	case said == "":
 		return bare, nil
@@ -99,8 +103,8 @@ func (x *exchange) fit(text string, limited bool) (string, error) {
 	}
 }
 
-// breaches tells everything that is wrong with a text; "" is nothing.
-func (f *form) breaches(text string) string {
+// breaches tells everything that is wrong with a text that should be JSON of a schema; "" is nothing.
+func breaches(of *schema.Schema, text string) string {
 	var whole json.RawMessage
 	if err := json.Unmarshal([]byte(text), &whole); err != nil {
 		return "it is not JSON: " + err.Error()
@@ -109,7 +113,7 @@ func (f *form) breaches(text string) string {
 	if err := schema.WellFormed(whole); err != nil {
 		found = task.AsError(err).Errors
 	} else {
-		found = f.schema.Check(whole)
+		found = of.Check(whole)
 	}
 	said := make([]string, len(found))
 	for i, at := range found {

@@ -120,6 +120,47 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
+// FuzzCalls holds that whatever a provider sends as tool calls comes to calls with ids of their own and
+// arguments that are JSON objects, or to an error that is fit to be shown.
+func FuzzCalls(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]`, `[{"index":0,"function":{"arguments":"{}"}}]`},
+		{`[{"id":"a","function":{"name":"f"}},{"id":"a","function":{"name":"g","arguments":{"a":1}}}]`, `[{"function":{"arguments":"{"}},{"function":{"arguments":"}"}}]`},
+		{`{"index":"x","id":7,"function":{"name":"call_1","arguments":[1]}}`, `[{"function":{"name":"f","arguments":"\"{}\""}},{"id":"call_1","function":{"name":"f"}}]`},
+		{`[{"function":{"name":"f","arguments":"\ud83d"}}]`, `"x"`},
+		{`[[]]`, `[{"function":7},{"id":{}}]`},
+		{`[{"index":-1,"function":{"name":"f","arguments":"null"}}]`, `7`},
+	} {
+		f.Add([]byte(seed[0]), []byte(seed[1]))
+	}
+	compiled, err := schema.Compile(json.RawMessage(`{"type":"object","maxProperties":1}`))
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, one, two []byte) {
+		x := inside(t)
+		x.tools = tools{"f": compiled}
+		var a answer
+		for _, list := range [][]byte{one, two, one} {
+			_, err := a.add([]byte(`{"choices":[{"delta":{"tool_calls":` + string(list) + `}}]}`))
+			_, err2 := a.add([]byte(`{"choices":[{"delta":{"function_call":` + string(list) + `}}]}`))
+			if err != nil || err2 != nil {
+				return
+			}
+		}
+		a.finish = "tool_calls"
+		got, err := x.conclude(&a)
+		shown(t, err)
+		ids := map[string]bool{}
+		for _, c := range got.ToolCalls {
+			require.False(t, c.ID == "" || ids[c.ID], "%q is there twice, or blank", c.ID)
+			ids[c.ID] = true
+			require.NotEmpty(t, c.Name)
+			require.True(t, json.Valid(c.Arguments))
+			require.Equal(t, byte('{'), c.Arguments[0])
+			require.True(t, c.Name == "f" || c.Fault != "")
+		}
+	})
+}
+
 // shown holds an error to what may be shown of one.
 func shown(t *testing.T, err error) {
 	t.Helper()

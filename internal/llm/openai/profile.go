@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"path"
@@ -31,6 +32,9 @@ type Profile struct {
 	// LimitsPer is the time that the limits in its headers are for. Providers differ, so where it is 0 they
 	// are not heeded.
 	LimitsPer time.Duration
+	// Thoughts tells that a model which thinks wants its reasoning back with each later request, and may
+	// refuse a conversation with tool calls that lacks it.
+	Thoughts bool
 	// Estimates tells that the usage is counted by a relay, not by the model's provider.
 	Estimates bool
 	// Embeds is what one call for embeddings may hold, and whether vectors come in base64 when asked.
@@ -83,8 +87,8 @@ func profileAt(host string) string {
 	return "generic"
 }
 
-// extras are the fields that go-openai drops when they are zero, or refuses by the model's name.
-// It is for the provider to refuse them.
+// extras are the fields of numbers that go-openai drops when they are zero, or refuses by the model's
+// name. It is for the provider to refuse them.
 func (p Profile) extras(req llm.Request) map[string]any {
 	extras := map[string]any{}
 	if req.Temperature != nil {
@@ -116,7 +120,8 @@ func thinks(model string) bool {
 	})
 }
 
-// splice puts fields at the front of a JSON object. None of them may be in it already.
+// splice puts fields at the front of a JSON object. None of them may be in it already, but for messages,
+// of which go-openai always sends some, null when it was given none.
 func splice(object []byte, fields map[string]any) ([]byte, error) {
 	if len(fields) == 0 {
 		return object, nil
@@ -125,5 +130,6 @@ func splice(object []byte, fields map[string]any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	object = bytes.Replace(object, []byte(`,"messages":null`), nil, 1)
 	return append(append(front[:len(front)-1], ','), object[1:]...), nil
 }

@@ -24,11 +24,11 @@ var profiles = map[string]Profile{
 		LimitField: "max_completion_tokens", Format: JSONSchema, LimitsPer: time.Minute,
 		Embeds: llm.EmbedLimits{Inputs: 2048, Tokens: 300_000}, Base64: true,
 	},
-	"deepseek": {Name: "deepseek", Hosts: []string{"api.deepseek.com"}, LimitField: "max_tokens", Format: JSONObject},
-	"kimi":     {Name: "kimi", Hosts: []string{"api.moonshot.cn", "api.moonshot.ai"}, LimitField: "max_tokens", Format: JSONObject},
+	"deepseek": {Name: "deepseek", Hosts: []string{"api.deepseek.com"}, LimitField: "max_tokens", Format: JSONObject, Thoughts: true},
+	"kimi":     {Name: "kimi", Hosts: []string{"api.moonshot.cn", "api.moonshot.ai"}, LimitField: "max_tokens", Format: JSONObject, Thoughts: true},
 	"glm": {
 		Name: "glm", Hosts: []string{"open.bigmodel.cn", "api.z.ai"},
-		LimitField: "max_tokens", Format: JSONObject, Zone: beijing,
+		LimitField: "max_tokens", Format: JSONObject, Zone: beijing, Thoughts: true,
 		Embeds: llm.EmbedLimits{Inputs: 64},
 		Rules: []rule{
 			{word: "1113", means: noMoney},

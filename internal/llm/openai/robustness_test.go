@@ -24,7 +24,7 @@ const key = "sk-longhaul-MARKER-0123456789abcdef"
 // fast lets a provider's silence be noticed within a test. The cases that are slow but right stay
 // well inside each limit, and go beyond it in sum.
 func fast(c *openai.Config) {
-	c.FirstByteTimeout, c.IdleTimeout, c.ProgressTimeout = 10*time.Second, 500*time.Millisecond, 1500*time.Millisecond
+	c.FirstByteTimeout, c.IdleTimeout, c.ProgressTimeout = 10*time.Second, time.Second, 2*time.Second
 }
 
 func client(t *testing.T, p *llmtest.Provider, change ...func(*openai.Config)) *openai.Client {
@@ -87,7 +87,7 @@ func TestRobustness(t *testing.T) {
 	}
 }
 
-func checkRobust(t *testing.T, test robust, req llm.Request) {
+func checkRobust(t *testing.T, test robust, req llm.Request) llm.Response {
 	t.Helper()
 	p := llmtest.New(t)
 	p.On("", test.reply.With("X-Request-Id", "req-1"))
@@ -100,6 +100,7 @@ func checkRobust(t *testing.T, test robust, req llm.Request) {
 		checkRefused(t, *test.err, err)
 	}
 	require.Len(t, p.Calls(), 1)
+	return got
 }
 
 func checkRefused(t *testing.T, want refused, err error) {

@@ -17,13 +17,22 @@ type request struct {
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
-	MaxTokens           int `json:"max_tokens"`
-	MaxCompletionTokens int `json:"max_completion_tokens"`
+	MaxTokens           int             `json:"max_tokens"`
+	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	Tools               []tool          `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
+	ResponseFormat      struct {
+		JSONSchema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
 }
 
 type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Role       string     `json:"role"`
+	Content    string     `json:"content"`
+	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
 // system and user are the instructions, and the newest message of the user.
@@ -37,6 +46,35 @@ func (r request) split() (system, user string) {
 		}
 	}
 	return system, user
+}
+
+// prompt is all that was said so far.
+func (r request) prompt() string {
+	var all strings.Builder
+	for _, m := range r.Messages {
+		all.WriteString(m.Content + "\n")
+		for _, c := range m.ToolCalls {
+			all.WriteString(c.Function.Name + c.Function.Arguments + "\n")
+		}
+	}
+	return all.String()
+}
+
+// reply is what there is to say: tools to use, JSON of a schema, a report of what tools gave, or a summary.
+func (r request) reply(id string) (text string, calls []toolCall) {
+	system, user := r.split()
+	form := r.ResponseFormat.JSONSchema.Schema
+	if calls = r.plan(id); len(calls) > 0 {
+		return "", calls
+	}
+	switch {
+	case len(form) > 0:
+		return r.known().answer(form), nil
+	case len(r.Tools) > 0, len(r.results()) > 0:
+		return r.report(), nil
+	default:
+		return summarise(system, user), nil
+	}
 }
 
 // limit is the most tokens an answer may have; 0 is none.
@@ -56,8 +94,9 @@ type choice struct {
 }
 
 type delta struct {
-	Role    string `json:"role,omitempty"`
-	Content string `json:"content,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	Content   string     `json:"content,omitempty"`
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`
 }
 
 type completion struct {
@@ -74,36 +113,43 @@ func (s server) chat(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &req) {
 		return
 	}
-	system, user := req.split()
-	if strings.TrimSpace(user) == "" {
+	if _, user := req.split(); strings.TrimSpace(user) == "" {
 		refuse(w, http.StatusBadRequest, "messages has no message of the user with text in it")
 		return
 	}
-	text, reason := summarise(system, user), "stop"
+	prompt := req.prompt()
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, prompt)
+	id := fmt.Sprintf("sim-%016x", hash.Sum64())
+	text, calls := req.reply(id)
+	reason := "stop"
 	if limit := req.limit(); limit > 0 && tokens(text) > limit {
 		text, reason = firstTokens(text, limit), "length"
 	}
-	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, system+user)
 	c := completion{
-		ID: fmt.Sprintf("chatcmpl-sim-%016x", hash.Sum64()), Object: "chat.completion", Created: time.Now().Unix(), Model: Model,
-		Usage: &usage{Prompt: tokens(system) + tokens(user), Completion: tokens(text)},
+		ID: "chatcmpl-" + id, Object: "chat.completion", Created: time.Now().Unix(), Model: Model,
+		Usage: &usage{Prompt: tokens(prompt), Completion: tokens(text)},
+	}
+	pieces := chunks(text)
+	for _, call := range calls {
+		reason = "tool_calls"
+		pieces = append(pieces, delta{ToolCalls: []toolCall{call}})
+		c.Usage.Completion += tokens(call.Function.Name + call.Function.Arguments)
 	}
 	c.Usage.Total = c.Usage.Prompt + c.Usage.Completion
-	pieces := chunks(text)
-	gap := s.pace(system+user, len(pieces))
+	gap := s.pace(prompt, len(pieces))
 	if req.Stream {
 		stream(w, r, c, pieces, gap, reason, req.StreamOptions.IncludeUsage)
 		return
 	}
 	if pause(r, gap*time.Duration(len(pieces))) {
-		c.Choices = []choice{{Message: &message{"assistant", text}, FinishReason: &reason}}
+		c.Choices = []choice{{Message: &message{Role: "assistant", Content: text, ToolCalls: calls}, FinishReason: &reason}}
 		answer(w, http.StatusOK, c)
 	}
 }
 
 // stream sends a completion piece by piece, and stops when the client goes away.
-func stream(w http.ResponseWriter, r *http.Request, c completion, pieces []string, gap time.Duration, reason string, withUsage bool) {
+func stream(w http.ResponseWriter, r *http.Request, c completion, pieces []delta, gap time.Duration, reason string, withUsage bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	used := c.Usage
 	c.Object, c.Usage = "chat.completion.chunk", nil
@@ -119,7 +165,7 @@ func stream(w http.ResponseWriter, r *http.Request, c completion, pieces []strin
 		return
 	}
 	for _, piece := range pieces {
-		if !pause(r, gap) || !send(choice{Delta: &delta{Content: piece}}) {
+		if !pause(r, gap) || !send(choice{Delta: &piece}) {
 			return
 		}
 	}
@@ -133,18 +179,18 @@ func stream(w http.ResponseWriter, r *http.Request, c completion, pieces []strin
 }
 
 // chunks cuts an answer into pieces of some words, as a model sends it.
-func chunks(text string) []string {
-	var pieces []string
+func chunks(text string) []delta {
+	var pieces []delta
 	from, words := 0, 0
 	for i, r := range text {
 		if r == ' ' || r == '\n' || wide(r) {
 			words++
 		}
 		if words == 4 {
-			pieces, from, words = append(pieces, text[from:i]), i, 0
+			pieces, from, words = append(pieces, delta{Content: text[from:i]}), i, 0
 		}
 	}
-	return append(pieces, text[from:])
+	return append(pieces, delta{Content: text[from:]})
 }
 
 // pause waits, and reports whether the client is still there.

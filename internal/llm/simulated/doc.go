@@ -20,5 +20,12 @@
 // their order and their language, at most as many words as asked for (200 if nothing is said); a
 // Chinese, Japanese or Korean character is a word.
 //
-// It invents nothing, remembers nothing, calls nobody, and is never used when a provider is configured.
+// # Tools and forms
+//
+// Where tools are offered it takes part: it asks for each of them once whose arguments can be made of the
+// goal, which is the first message of the user, and of what other tools gave: two at first, then one a
+// turn, for six turns at most. Then it writes a short report of what they gave. Where a JSON Schema is
+// given for the answer, the answer is JSON of it, with words of the goal and samples in its fields.
+//
+// It invents nothing but such samples, remembers nothing, calls nobody, and is never used when a provider is configured.
 package simulated
