@@ -25,6 +25,8 @@ import (
 const aimockFixtures = `{"fixtures":[
 	{"match":{"userMessage":"good"},"response":{"content":"Hello there: 서울 and 🚀, an answer of several chunks."}},
 	{"match":{"userMessage":"json"},"response":{"content":"{\"name\":\"Ada\",\"age\":36}"}},
+	{"match":{"userMessage":"tools","hasToolResult":false},"response":{"toolCalls":[{"name":"weather","arguments":"{\"city\":\"Oslo\"}"},{"name":"now","arguments":"{}"}]}},
+	{"match":{"userMessage":"tools","hasToolResult":true},"response":{"content":"It rains."}},
 	{"match":{"userMessage":"slow down"},"response":{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"},"status":429,"retryAfter":7}},
 	{"match":{"userMessage":"no money"},"response":{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"},"status":429}},
 	{"match":{"userMessage":"bad key"},"response":{"error":{"message":"Incorrect API key","type":"invalid_request_error","code":"invalid_api_key"},"status":401}},
@@ -89,6 +91,28 @@ func TestConformance_aimock(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, `{"name":"Ada","age":36}`, got.Text)
 		require.Len(t, calls(), 1)
+	})
+	t.Run("tools", func(t *testing.T) {
+		c, calls := server.client(t, "")
+		req := llm.Request{Model: "m", Messages: []llm.Message{{Role: "user", Content: "tools"}}, Tools: []llm.Tool{
+			{Name: "weather", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}, {Name: "now"},
+		}}
+		got, err := c.Complete(t.Context(), req, nil)
+		require.NoError(t, err)
+		require.Len(t, got.ToolCalls, 2)
+		require.Equal(t, "weather", got.ToolCalls[0].Name)
+		require.JSONEq(t, `{"city":"Oslo"}`, string(got.ToolCalls[0].Arguments))
+		require.NotEqual(t, got.ToolCalls[0].ID, got.ToolCalls[1].ID)
+		req.Messages = append(req.Messages, llm.Message{Role: "assistant", ToolCalls: got.ToolCalls})
+		for _, asked := range got.ToolCalls {
+			require.Empty(t, asked.Fault)
+			req.Messages = append(req.Messages, llm.Message{Role: "tool", ToolCallID: asked.ID, Content: "rain"})
+		}
+		got, err = c.Complete(t.Context(), req, nil)
+		require.NoError(t, err)
+		require.Equal(t, "It rains.", got.Text)
+		require.Empty(t, got.ToolCalls)
+		require.Len(t, calls(), 2)
 	})
 	t.Run("embeddings", func(t *testing.T) {
 		c, calls := server.client(t, "") // asks for base64 and is given numbers
