@@ -59,7 +59,7 @@ func TestStart(t *testing.T) {
 			dialect := cmp.Or(test.dialect, "ark")
 			c := client(t, p, dialect, func(c *wire.Config) {
 				if test.reply.Delay > 0 {
-					c.Timeout = 50 * time.Millisecond
+					c.Timeout = 500 * time.Millisecond // time to connect in
 				}
 			})
 			job, err := c.Start(t.Context(), ask("x"))
@@ -85,20 +85,16 @@ func TestStart_unreachable(t *testing.T) {
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	for name, base := range map[string]string{"nobody listens": "http://" + address + "/v1", "no such name": "http://nobody.invalid/v1"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, err := wire.New(wire.Config{Name: "acme", BaseURL: base, Key: key})
-			require.NoError(t, err)
-			_, err = c.Start(t.Context(), ask("x"))
-			e := fail(t, err)
-			require.Equal(t, llm.Retry, e.Class)
-			require.Equal(t, task.ModelUnavailable, e.Code)
-			require.Zero(t, e.Status)
-			require.False(t, video.Ambiguous(err))
-			require.NotContains(t, e.Message, address)
-		})
-	}
+	c, err := wire.New(wire.Config{Name: "acme", BaseURL: "http://" + address + "/v1", Key: key})
+	require.NoError(t, err)
+	_, err = c.Start(t.Context(), ask("x"))
+	e := fail(t, err)
+	require.Equal(t, llm.Retry, e.Class)
+	require.Equal(t, task.ModelUnavailable, e.Code)
+	require.Zero(t, e.Status)
+	require.Contains(t, e.Message, "refused")
+	require.NotContains(t, e.Message, address)
+	require.False(t, video.Ambiguous(err))
 }
 
 // TestStart_lostOnAUsedConnection: there, net/http sends some requests again by itself. A start is none of them.

@@ -68,6 +68,11 @@ func downloads() map[string]download {
 			change: func(c *wire.Config) { c.MaxBytes = 1000 },
 			err:    &unfetched{class: llm.Final, code: task.BadResponse, says: "limit"},
 		},
+		"too large, and does not say so": {
+			reply:  videotest.Reply{Status: 200, Type: "video/mp4", Body: string(videotest.Film("x")), Header: map[string]string{"Transfer-Encoding": "chunked"}},
+			change: func(c *wire.Config) { c.MaxBytes = 1000 },
+			err:    &unfetched{class: llm.Final, code: task.BadResponse, says: "limit"},
+		},
 	}
 }
 
@@ -106,6 +111,9 @@ func TestContent(t *testing.T) {
 				require.Equal(t, test.err.moved, errors.Is(err, video.ErrMoved), e)
 				require.Contains(t, e.Message, test.err.says)
 				require.NotContains(t, e.Error(), "SIGNED")
+				if !test.reply.HalfWay && test.reply.Header["Transfer-Encoding"] == "" { // it is known before anything is written
+					require.Empty(t, got)
+				}
 				return
 			}
 			require.NoError(t, err)
