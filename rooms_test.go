@@ -23,11 +23,12 @@ const module = "longhaul"
 var shut = map[string][]string{
 	"internal/task": {module, "github.com", "golang.org", "go.temporal.io"},
 
-	"internal/llm":      outOf("internal/document", "internal/storage", "go.temporal.io"),
 	"internal/router":   outOf("internal/llm/openai", "internal/document", "internal/storage", "internal/config", "go.temporal.io"),
-	"internal/lane":     outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
-	"internal/document": outOf("internal/llm", "internal/storage", "go.temporal.io"),
-	"internal/storage":  outOf("internal/llm", "internal/document", "go.temporal.io"),
+	"internal/llm":      outOf("internal/document", "internal/storage", "internal/video", "go.temporal.io"),
+	"internal/video":    outOf("internal/storage", "internal/lane", "go.temporal.io"),
+	"internal/lane":     outOf("internal/llm", "internal/document", "internal/storage", "internal/video", "go.temporal.io"),
+	"internal/document": outOf("internal/llm", "internal/storage", "internal/video", "go.temporal.io"),
+	"internal/storage":  outOf("internal/llm", "internal/document", "internal/video", "go.temporal.io"),
 	"internal/config":   outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
 	"internal/schema":   outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
 	"internal/cluster":  outOf("internal/llm", "internal/document"),
@@ -39,7 +40,7 @@ var shut = map[string][]string{
 	"workflows": {
 		"net", "os", "math/rand", "crypto/rand", "log", "log/slog", "sync",
 		"go.temporal.io/sdk/client", "github.com/gin-gonic/gin", module + "/api", module + "/internal/document", module + "/internal/engine",
-		module + "/internal/cluster", module + "/internal/config", module + "/internal/app", module + "/internal/llm/openai",
+		module + "/internal/cluster", module + "/internal/config", module + "/internal/app", module + "/internal/llm/openai", module + "/internal/video/wire",
 	},
 	"internal/engine": {module + "/api", module + "/internal/app", module + "/internal/config", "github.com/gin-gonic/gin"},
 

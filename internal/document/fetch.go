@@ -52,18 +52,24 @@ func NewFetcher(options FetchOptions) *Fetcher {
 	if options.UserAgent == "" {
 		options.UserAgent = "longhaul"
 	}
-	transport := &http.Transport{
-		Proxy:                 nil, // a proxy would dial for us, unguarded
-		DialContext:           newGuard(options.AllowPrivate).dial,
-		ForceAttemptHTTP2:     true,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: options.IdleTimeout,
-		IdleConnTimeout:       30 * time.Second,
-		MaxIdleConnsPerHost:   4,
-		MaxConnsPerHost:       16,
-	}
-	transport.MaxResponseHeaderBytes = 256 << 10
+	transport := Guarded(options.AllowPrivate)
+	transport.ResponseHeaderTimeout = options.IdleTimeout
 	return &Fetcher{options: options, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}
+}
+
+// Guarded is a transport that dials public addresses on ports 80 and 443, and what is allowed besides: host:port,
+// host (any port), or CIDR. It uses no proxy, which would dial for us, unguarded.
+func Guarded(allowPrivate []string) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil,
+		DialContext:            newGuard(allowPrivate).dial,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		IdleConnTimeout:        30 * time.Second,
+		MaxIdleConnsPerHost:    4,
+		MaxConnsPerHost:        16,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
 }
 
 // Fetch writes the document at address to w. After an error w may hold a part of it.
