@@ -110,8 +110,8 @@ func BenchmarkRecovery(b *testing.B) {
 	b.ReportMetric(seconds[len(seconds)/2], "recovered-s")
 }
 
-// BenchmarkRateLimit summarises 600 documents with a provider that allows 600 requests in any minute and
-// turns the rest away, with one worker and with three.
+// BenchmarkRateLimit summarises 900 documents with a provider that allows 600 requests in any minute and
+// turns the rest away, with one worker and with three. At an even pace that is a minute and a half.
 func BenchmarkRateLimit(b *testing.B) {
 	benchmarkLimit(b, "LONGHAUL_LLM_REQUESTS_PER_MINUTE=600", 600, func(llmtest.Usage) int { return 1 })
 }
@@ -131,7 +131,7 @@ func benchmarkLimit(b *testing.B, setting string, most int, cost func(llmtest.Us
 				strict := &strict{most: most, per: time.Minute}
 				usage := llmtest.Usage{Input: 400, Output: 600}
 				s.provider.Handle(strict.handle(usage, cost(usage), 500*time.Millisecond))
-				done := s.finish(s.submit(notes(600)))
+				done := s.finish(s.submit(notes(900)))
 				require.Equal(b, task.Full, done.Outcome)
 				b.ReportMetric(done.FinishedAt.Sub(done.CreatedAt).Seconds(), "wall-s")
 				b.ReportMetric(float64(strict.refused), "refused")
