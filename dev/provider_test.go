@@ -217,8 +217,17 @@ func TestMixedRun(t *testing.T) {
 	cut := llmtest.Stream(llmtest.Delta("All was ", "")).Then(llmtest.Cut)
 	refused := llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"flagged","code":"content_filter"}}`)
 	scripts := [][]llmtest.Reply{
-		{good}, {busy, good}, {broken, good}, {cut, good}, {broken, broken, broken}, {cut, cut, cut},
-		{busy, broken, busy, cut, good}, {refused}, {down, good}, {cut.Then(llmtest.Reset), good}, {good},
+		{good},
+		{busy, good},
+		{broken, good},
+		{cut, good},
+		{broken, broken, broken},
+		{cut, cut, cut},
+		{busy, broken, busy, cut, good},
+		{refused},
+		{down, good},
+		{cut.Then(llmtest.Reset), good},
+		{good},
 	}
 	failed := map[string]bool{"4": true, "5": true, "7": true}
 	in, scripted := notes(len(scripts)), 0
