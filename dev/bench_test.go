@@ -110,36 +110,31 @@ func BenchmarkRecovery(b *testing.B) {
 	b.ReportMetric(seconds[len(seconds)/2], "recovered-s")
 }
 
-// BenchmarkRateLimit summarises 600 documents with a provider that allows 600 requests in any minute and
-// turns the rest away, with one worker and with three.
+// BenchmarkRateLimit summarises 900 documents with a provider that allows 600 requests in any minute and
+// turns the rest away, with one worker and with three. At an even pace that is a minute and a half.
 func BenchmarkRateLimit(b *testing.B) {
+	benchmarkLimit(b, "LONGHAUL_LLM_REQUESTS_PER_MINUTE=600", 600, func(llmtest.Usage) int { return 1 })
+}
+
+// BenchmarkTokenLimit is the same with a limit of 600,000 tokens, of which every call uses a thousand.
+func BenchmarkTokenLimit(b *testing.B) {
+	benchmarkLimit(b, "LONGHAUL_LLM_TOKENS_PER_MINUTE=600000", 600_000, func(u llmtest.Usage) int { return u.Input + u.Output })
+}
+
+func benchmarkLimit(b *testing.B, setting string, most int, cost func(llmtest.Usage) int) {
 	for _, workers := range []int{1, 3} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			s := newStack(b, "LONGHAUL_LLM_REQUESTS_PER_MINUTE=600")
-			for range workers - 1 {
-				s.start("worker")
-			}
-			time.Sleep(10 * time.Second) // until the workers have counted each other
+			s := newStack(b, setting, "LONGHAUL_LOG_LEVEL=debug")
+			s.share(workers)
 			for b.Loop() {
 				s.provider.Reset()
-				refused := 0
-				var taken []time.Time
-				s.provider.Handle(func(llmtest.Call) llmtest.Reply {
-					now := time.Now()
-					for len(taken) > 0 && now.Sub(taken[0]) > time.Minute {
-						taken = taken[1:]
-					}
-					if len(taken) >= 600 {
-						refused++
-						return llmtest.RateLimit(1)
-					}
-					taken = append(taken, now)
-					return llmtest.Reply{}.After(500 * time.Millisecond)
-				})
-				done := s.finish(s.submit(notes(600)))
+				strict := &strict{most: most, per: time.Minute}
+				usage := llmtest.Usage{Input: 400, Output: 600}
+				s.provider.Handle(strict.handle(usage, cost(usage), 500*time.Millisecond))
+				done := s.finish(s.submit(notes(900)))
 				require.Equal(b, task.Full, done.Outcome)
 				b.ReportMetric(done.FinishedAt.Sub(done.CreatedAt).Seconds(), "wall-s")
-				b.ReportMetric(float64(refused), "refused")
+				b.ReportMetric(float64(strict.refused), "refused")
 			}
 		})
 	}

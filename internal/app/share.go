@@ -15,18 +15,30 @@ import (
 // How often a worker counts the workers, and how long one counts after it was last seen: a poll lasts
 // up to a minute. One that was killed keeps its share until then.
 const (
-	countEvery = 5 * time.Second
+	countEvery = time.Second
 	seenWithin = 70 * time.Second
 )
 
+// supposed is how many workers there may be as long as nobody has counted them: those that begin
+// together must not use the whole limit each.
+const supposed = 10
+
 // share divides the limits a minute by the number of workers that live, until ctx ends: they all use
-// one key.
+// one key. A share shrinks at once, and grows when two counts in a row allow it. Limits that nobody
+// configured are shared as well: the provider may tell them.
 func (a *App) share(ctx context.Context, gate *lane.Lane) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
+	counted, sharing := supposed, supposed
+	gate.Share(sharing)
 	for {
 		if n := a.countWorkers(ctx); n > 0 {
-			gate.Share(n)
+			if most := max(n, counted); most != sharing {
+				sharing = most
+				gate.Share(sharing)
+				a.Log.Debug("limits a minute are shared", "workers", sharing)
+			}
+			counted = n
 		}
 		select {
 		case <-ctx.Done():

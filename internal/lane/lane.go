@@ -21,6 +21,7 @@ type Lane struct {
 	share    float64 // of the limits a minute that is this process's, from 0 to 1
 	requests bucket
 	tokens   bucket
+	habit    habit
 
 	inFlight int
 	window   int // calls at a time for now: below Concurrency after a reopening
@@ -58,7 +59,8 @@ func (c *Closed) Unwrap() error { return c.Why }
 // Pass is the right to make one call. Give it back with Done, once.
 type Pass struct {
 	lane     *Lane
-	tokens   float64 // taken for it
+	expected float64 // tokens, by who made the call
+	taken    float64 // tokens, by what calls use lately
 	closings int     // how often the lane had been closed when it was given
 }
 
@@ -84,7 +86,7 @@ func (l *Lane) Enter(ctx context.Context, tenant string, tokens int, patience ti
 		if closed != nil {
 			return nil, closed
 		}
-		return &Pass{lane: l, tokens: w.tokens, closings: w.closings}, nil
+		return &Pass{lane: l, expected: w.tokens, taken: w.taken, closings: w.closings}, nil
 	case <-ctx.Done():
 		return nil, l.leave(w, ctx.Err())
 	case <-timeout.C:
@@ -100,7 +102,7 @@ func (l *Lane) leave(w *waiter, err error) error {
 	if !l.queue.remove(w) {
 		l.inFlight--
 		l.requests.give(1, now)
-		l.tokens.give(w.tokens, now)
+		l.tokens.give(w.taken, now)
 		l.admit(now)
 	}
 	if err != nil {
@@ -137,7 +139,8 @@ func (p *Pass) Done(o Outcome) {
 	l.inFlight--
 	l.learn(o.Limits)
 	if o.Tokens > 0 {
-		l.tokens.give(p.tokens-float64(o.Tokens), now) // negative when it used more
+		l.tokens.give(p.taken-float64(o.Tokens), now) // negative when it used more
+		l.habit.note(p.expected, float64(o.Tokens))
 	}
 	switch {
 	case o.Stop != nil:
@@ -227,7 +230,8 @@ func (l *Lane) admit(now time.Time) {
 		}
 		l.queue.pop()
 		l.requests.take(1, now)
-		l.tokens.take(w.tokens, now)
+		w.taken = l.habit.expect(w.tokens)
+		l.tokens.take(w.taken, now)
 		l.inFlight++
 		w.closings = l.closings
 		w.ready <- nil
@@ -236,5 +240,5 @@ func (l *Lane) admit(now time.Time) {
 
 // wait is how long the next in the queue must wait at least.
 func (l *Lane) wait(w *waiter, now time.Time) time.Duration {
-	return max(l.closed.Sub(now), l.requests.wait(1, now), l.tokens.wait(w.tokens, now))
+	return max(l.closed.Sub(now), l.requests.wait(1, now), l.tokens.wait(l.habit.expect(w.tokens), now))
 }

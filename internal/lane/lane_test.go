@@ -238,3 +238,25 @@ func TestLane_learns(t *testing.T) {
 		require.LessOrEqual(t, busiest(flow(t, l, 70, 0, 0)), 61)
 	})
 }
+
+// Calls that use five times what is expected, and tell so late, keep the limit all the same: what calls
+// really use is learned from the first that end.
+func TestLane_learnsWhatCallsUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, start := lane.New(lane.Limits{Concurrency: 50, Tokens: 600_000}), time.Now()
+		began := make([]time.Duration, 500)
+		var all sync.WaitGroup
+		for i := range began {
+			all.Go(func() {
+				pass, err := l.Enter(t.Context(), "acme", 600, patient)
+				require.NoError(t, err)
+				began[i] = time.Since(start)
+				time.Sleep(5 * time.Second)
+				pass.Done(lane.Outcome{Tokens: 3000})
+			})
+		}
+		all.Wait()
+		require.LessOrEqual(t, busiest(began), 201)
+		require.Less(t, last(began), 160*time.Second, "nor is the limit wasted")
+	})
+}

@@ -5,10 +5,11 @@ import "slices"
 // waiter is a call that waits for its turn.
 type waiter struct {
 	tenant string
-	tokens float64
+	tokens float64      // expected
 	ready  chan *Closed // nil: go; holds one
 
-	closings int // how often the lane had been closed when it was let in
+	taken    float64 // tokens, when it was let in
+	closings int     // how often the lane had been closed by then
 }
 
 // queue serves tenants in turn, and the calls of one tenant in order: a tenant with a thousand calls
