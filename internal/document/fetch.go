@@ -54,7 +54,7 @@ func NewFetcher(options FetchOptions) *Fetcher {
 	}
 	transport := &http.Transport{
 		Proxy:                 nil, // a proxy would dial for us, unguarded
-		DialContext:           newGuard(options.AllowPrivate).dial,
+		DialContext:           NewGuard(options.AllowPrivate).Dial,
 		ForceAttemptHTTP2:     true,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: options.IdleTimeout,
