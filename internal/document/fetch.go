@@ -62,7 +62,7 @@ func NewFetcher(options FetchOptions) *Fetcher {
 func Guarded(allowPrivate []string) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
-		DialContext:            newGuard(allowPrivate).dial,
+		DialContext:            NewGuard(allowPrivate).Dial,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
 		IdleConnTimeout:        30 * time.Second,

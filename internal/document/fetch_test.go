@@ -238,7 +238,7 @@ func TestPublic(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	t.Parallel()
-	g := newGuard([]string{"10.0.0.0/8", "files.internal", "Wiki.internal:8443", "::1/128"})
+	g := NewGuard([]string{"10.0.0.0/8", "files.internal", "Wiki.internal:8443", "::1/128"})
 	for address, want := range map[string]bool{
 		"10.9.9.9:9000": true, "[::ffff:10.9.9.9]:9000": true, "[::1]:5": true, "8.8.8.8:80": true, "8.8.8.8:443": true,
 		"8.8.8.8:22": false, "11.0.0.1:443": true, "192.168.0.1:80": false, "[fe80::1%eth0]:80": false, "nonsense": false,
@@ -249,5 +249,9 @@ func TestGuard(t *testing.T) {
 		"files.internal:1": true, "FILES.internal:80": true, "wiki.internal:8443": true, "wiki.internal:443": false, "evil.files.internal:80": false,
 	} {
 		require.Equal(t, want, g.trusts(address), address)
+		require.Equal(t, want, g.Names(address), address)
+	}
+	for address, want := range map[string]bool{"10.9.9.9:9000": true, "[::1]:5": true, "8.8.8.8:80": false, "192.168.0.1:80": false} {
+		require.Equal(t, want, g.Names(address), address)
 	}
 }

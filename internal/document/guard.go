@@ -25,15 +25,17 @@ var (
 	notPublic6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 
-// guard decides which addresses may be dialled. It sees each one after its name was resolved and
-// right before the connection, so a name cannot show it one address and lead to another.
-type guard struct {
+// Guard decides which addresses may be dialled. It sees each one after its name was resolved and
+// right before the connection, so a name cannot show it one address and lead to another. The zero
+// value lets through what is public.
+type Guard struct {
 	hosts    []string // host or host:port
 	networks []netip.Prefix
 }
 
-func newGuard(allowed []string) guard {
-	var g guard
+// NewGuard makes a Guard that lets through besides what is public: host:port, host (any port), or CIDR.
+func NewGuard(allowed []string) Guard {
+	var g Guard
 	for _, entry := range allowed {
 		entry = strings.ToLower(strings.TrimSpace(entry))
 		if network, err := netip.ParsePrefix(entry); err == nil {
@@ -45,8 +47,9 @@ func newGuard(allowed []string) guard {
 	return g
 }
 
-// dial connects to host:port, under guard unless the configuration trusts that host by name.
-func (g guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// Dial connects to host:port, under guard unless the configuration trusts that host by name. What is
+// not let through is a *task.Error of FetchBlocked, and nothing was sent.
+func (g Guard) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 	if !g.trusts(address) {
 		dialer.ControlContext = g.check
@@ -54,14 +57,22 @@ func (g guard) dial(ctx context.Context, network, address string) (net.Conn, err
 	return dialer.DialContext(ctx, network, address)
 }
 
-func (g guard) trusts(address string) bool {
+func (g Guard) trusts(address string) bool {
 	address = strings.ToLower(address)
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (slices.Contains(g.hosts, address) || slices.Contains(g.hosts, host))
 }
 
+// Names reports whether host:port is let through because the configuration names it, or a network
+// around it: whatever a name resolves to, it is not public by chance.
+func (g Guard) Names(address string) bool {
+	target, err := netip.ParseAddrPort(address)
+	within := func(network netip.Prefix) bool { return network.Contains(target.Addr().Unmap()) }
+	return g.trusts(address) || err == nil && slices.ContainsFunc(g.networks, within)
+}
+
 // check is called with the address about to be dialled.
-func (g guard) check(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (g Guard) check(_ context.Context, _, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return blocked()

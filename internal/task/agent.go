@@ -42,7 +42,7 @@ type HTTPTool struct {
 	Name        string            `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-]{1\\,64}$,description=what the model calls it"`
 	Description string            `json:"description" jsonschema:"minLength=1,maxLength=2000,description=what it is good for\\, for the model"`
 	Parameters  map[string]any    `json:"parameters,omitempty" jsonschema:"description=a JSON Schema of its arguments; without one it takes none"`
-	Method      string            `json:"method,omitempty" jsonschema:"enum=GET,enum=POST,enum=PUT,enum=PATCH,enum=DELETE,default=GET"`
+	Method      string            `json:"method,omitempty" jsonschema:"enum=GET,enum=HEAD,enum=POST,enum=PUT,enum=PATCH,enum=DELETE,default=GET"`
 	URL         string            `json:"url" jsonschema:"pattern=^https?://,maxLength=2048,description=the address; {name} is replaced by that argument\\, and what is left goes into the query or a JSON body"`
 	Headers     map[string]string `json:"headers,omitempty" jsonschema:"description=headers to send; {{secret:NAME}} in a value is replaced by that secret of the configuration\\, where it may be sent"`
 }
