@@ -14,22 +14,26 @@ import (
 const (
 	QueueWorkflows = "longhaul-workflows" // decisions
 	QueueLLM       = "longhaul-llm"       // model calls; those of a provider beside the first have a queue of their own
+	QueueTools     = "longhaul-tools"     // tool calls of agents
 	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
 )
 
 // Activities holds what the activities work with. All fields are needed.
 type Activities struct {
-	Bucket      *storage.Bucket
-	Ledger      storage.Ledger
-	Files       storage.Files
-	Router      *router.Router // who is asked for a model
-	Embedding   string         // the model for vectors
-	Reader      Reader
-	Fetcher     Fetcher
-	Scratch     string // a local folder for documents while they are read
-	ChunkTokens int    // the most tokens of text in one model call
-	MaxAttempts int    // how often a failing model call is made; waiting for a rate limit is not failing
-	Log         *slog.Logger
+	Bucket        *storage.Bucket
+	Ledger        storage.Ledger
+	Files         storage.Files
+	Router        *router.Router // who is asked for a model
+	Embedding     string         // the model for vectors
+	Tools         Toolbox        // of agents
+	Inputs        Inputs         // of tasks that agents start
+	Reader        Reader
+	Fetcher       Fetcher
+	Scratch       string // a local folder for documents while they are read
+	ChunkTokens   int    // the most tokens of text in one model call
+	ContextTokens int    // the most tokens of a conversation; a longer one is compacted
+	MaxAttempts   int    // how often a failing model call is made; waiting for a rate limit is not failing
+	Log           *slog.Logger
 }
 
 // Reader gets text out of a document on disk: document.Extractor.

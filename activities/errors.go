@@ -58,7 +58,7 @@ const atOnce = time.Millisecond
 // verdict decides what comes after a call that failed: the same again, the same mended, the next target,
 // or nothing.
 func (q *asking) verdict(ctx context.Context, refusal *llm.Error) error {
-	down, cause := outage(refusal), refusal.Task()
+	down, cause := outage(refusal), inWordsOf(refusal)
 	b := q.heart.now()
 	over := q.over(refusal, b)
 	switch {
@@ -80,6 +80,15 @@ func (q *asking) verdict(ctx context.Context, refusal *llm.Error) error {
 	default:
 		return again(cause, b, pause(refusal.RetryAfter, b.Errors-b.Before))
 	}
+}
+
+// inWordsOf is what a task is told of a refusal, with the way out where only a person can take it.
+func inWordsOf(refusal *llm.Error) *task.Error {
+	e := refusal.Task()
+	if refusal.Code == task.ModelQuota || refusal.Code == task.ModelAuth {
+		e.Detail += "; no more calls are made with this key for some minutes. When it is mended, run the task again"
+	}
+	return e
 }
 
 // over reports whether the target that failed has failed for good.

@@ -42,9 +42,7 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 // Temporal tries again after it.
 func (q *asking) turnedAway(closed *lane.Closed) error {
 	if refusal, dead := errors.AsType[*llm.Error](closed.Why); dead {
-		e := refusal.Task()
-		e.Detail += "; no more calls are made with this key for some minutes. When it is mended, run the task again"
-		return final(e, q.heart.now())
+		return final(inWordsOf(refusal), q.heart.now())
 	}
 	e := task.Errorf(task.RateLimited, "the provider's limit is used up until %s", closed.Until.UTC().Format(time.RFC3339))
 	return again(e, q.heart.now(), pause(time.Until(closed.Until), 1))

@@ -30,13 +30,22 @@ func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("records only with -record")
 	}
-	shapes := map[string]map[string]func(*stack) string{"summary": {
-		"digest":    recordDigest,
-		"parts":     recordParts,
-		"failures":  recordFailures,
-		"cancelled": recordCancelled,
-		"continued": recordContinued,
-	}}
+	shapes := map[string]map[string]func(*stack) string{
+		"summary": {
+			"digest":    recordDigest,
+			"parts":     recordParts,
+			"failures":  recordFailures,
+			"cancelled": recordCancelled,
+			"continued": recordContinued,
+		},
+		"agent": {
+			"approval":  recordApproval,
+			"child":     recordChild,
+			"compacted": recordCompacted,
+			"continued": recordLongAgent,
+			"cancelled": recordCancelledAgent,
+		},
+	}
 	for kind, shapes := range shapes {
 		for name, run := range shapes {
 			if *record == "all" || *record == kind {
@@ -45,7 +54,7 @@ func TestRecord(t *testing.T) {
 					if name == "continued" {
 						opts.HistoryEvents = 40
 					}
-					s := newStackOn(t, opts, "LONGHAUL_LLM_CHUNK_TOKENS=200")
+					s := newStackOn(t, opts, "LONGHAUL_LLM_CHUNK_TOKENS=200", "LONGHAUL_LLM_CONTEXT_TOKENS=4000")
 					s.keep(kind, name, run(s))
 				})
 			}
@@ -93,7 +102,11 @@ func (s *stack) keep(kind, name, id string) {
 	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
 	require.NoError(s.t, err)
 	defer c.Close()
-	for workflow, file := range map[string]string{id: name, workflows.GroupID(id, 0): name + "-group"} {
+	files := map[string]string{id: name}
+	if kind == "summary" {
+		files[workflows.GroupID(id, 0)] = name + "-group"
+	}
+	for workflow, file := range files {
 		dir := filepath.Join("..", "workflows", "testdata", "histories", kind)
 		require.NoError(s.t, os.MkdirAll(dir, 0o755))
 		answer, err := c.Client.WorkflowService().GetWorkflowExecutionHistory(context.Background(), &workflowservice.GetWorkflowExecutionHistoryRequest{

@@ -59,7 +59,10 @@ func (c *cli) show(t task.Task) error {
 	if len(t.Labels) > 0 {
 		c.print("labels    %s", labelText(t.Labels))
 	}
-	c.print("usage     %d requests, %d tokens in, %d out", t.Usage.Requests, t.Usage.InputTokens, t.Usage.OutputTokens)
+	for _, id := range slices.Sorted(maps.Keys(t.InputRequests)) {
+		c.print("asks      %s: %s", id, wanted(t.InputRequests[id]))
+	}
+	c.print("usage     %d requests, %d tokens in, %d out%s", t.Usage.Requests, t.Usage.InputTokens, t.Usage.OutputTokens, cost(t.Usage))
 	if t.Simulated {
 		c.print("model     simulated: no provider is configured")
 	}
@@ -67,6 +70,13 @@ func (c *cli) show(t task.Task) error {
 		c.print("error     %s", reason(t.Error))
 	}
 	return nil
+}
+
+func cost(u task.Usage) string {
+	if u.Cost == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %.4g %s", u.Cost.Amount, u.Cost.Currency)
 }
 
 func labelText(labels map[string]string) string {

@@ -136,6 +136,10 @@ func standing(t task.Task) string {
 	}
 	switch {
 	case t.Done:
+	case len(t.InputRequests) > 0:
+		parts = append(parts, asks(t))
+	case p.Message != "" && p.Counts.Total == 0:
+		parts = append(parts, p.Message)
 	case t.Retrying != nil:
 		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
 	case t.Waiting != nil:

@@ -37,6 +37,7 @@ type bench struct {
 	t        *testing.T
 	env      *testsuite.TestWorkflowEnvironment
 	provider *llmtest.Provider
+	tools    *toolbox
 	bucket   *storage.Bucket
 	do       *activities.Activities
 	id       string // of the task
@@ -44,7 +45,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, provider: llmtest.New(t), id: taskID}
+	b := &bench{t: t, provider: llmtest.New(t), tools: &toolbox{}, id: taskID}
 	var err error
 	b.bucket, err = storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
@@ -57,6 +58,7 @@ func newBench(t *testing.T) *bench {
 	b.do = &activities.Activities{
 		Bucket: b.bucket, Ledger: storage.NewLedger(b.bucket), Files: storage.NewFiles(b.bucket),
 		Router: table, Embedding: "test-embedding", Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
+		Tools: b.tools, Inputs: workflows.Inputs{}, ContextTokens: 2000,
 		Scratch: t.TempDir(), ChunkTokens: 200, MaxAttempts: 3, Log: slog.New(slog.DiscardHandler),
 	}
 	b.renew()
@@ -150,4 +152,15 @@ type openGate struct{}
 
 func (openGate) Enter(ctx context.Context, tenant string, tokens int, patience time.Duration) (*lane.Pass, error) {
 	return lane.New(lane.Limits{}).Enter(ctx, tenant, tokens, patience)
+}
+
+// price gives every token a price, in whole units of money.
+func (b *bench) price(t *testing.T, each float64) {
+	t.Helper()
+	p := b.do.Router.Providers()[0]
+	table, err := router.New("test-model", &router.Provider{Name: p.Name, Model: p.Model, Lane: p.Lane, Models: []router.Model{
+		{Name: "test-model", Price: &router.Price{Input: each * 1e6, Cached: each * 1e6, Output: each * 1e6, Currency: "USD"}},
+	}})
+	require.NoError(t, err)
+	b.do.Router = table
 }

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
 
@@ -19,6 +20,7 @@ type Kind struct {
 	Example     string       // a POST /v1/tasks body
 
 	StepOf map[string]string // the step that each of its activities belongs to
+	Hears  bool              // messages may be sent to it while it runs
 
 	run      func(workflow.Context, Start) (Ending, error)
 	children map[string]any // its child workflows, by name
@@ -43,6 +45,16 @@ func Kinds() []Kind {
 			Example:     `{"kind":"summary","input":{"documents":[{"name":"note","text":"The harbour was rebuilt in 1911. It is deeper now, and larger ships call."}],"words":100}}`,
 			run:         Summary,
 			children:    map[string]any{summaryGroup: SummaryGroup},
+		},
+		{
+			Name: "agent", Title: "Work towards a goal",
+			Description: "Lets a model work towards a goal with tools (web pages, documents, files, HTTP tools, MCP servers, other tasks), asks a person before calls that need approval, and writes a report or JSON of a schema.",
+			Steps:       agentSteps,
+			StepOf:      agentActivities,
+			Input:       func() Input { return new(task.AgentInput) },
+			Example:     `{"kind":"agent","input":{"goal":"What time is it in Tokyo and in Lima, and how many hours lie between them?","tools":[{"builtin":"time"},{"builtin":"calculator"}]}}`,
+			Hears:       true,
+			run:         Agent,
 		},
 	}
 }
@@ -75,4 +87,30 @@ func (k Kind) Decode(raw json.RawMessage) (Input, error) {
 	}
 	in.Normalize()
 	return in, nil
+}
+
+// Inputs reads the inputs of tasks that other tasks start.
+type Inputs struct{}
+
+// Prepare checks an input against the schema of its kind, and gives it with its defaults and its headline. An error of
+// the input is a *task.Error.
+func (Inputs) Prepare(name string, raw []byte) (ready any, headline string, err error) {
+	kind, ok := Find(name)
+	if !ok || kind.Hears {
+		return nil, "", task.Errorf(task.Invalid, "a task of kind %q cannot be started from here", name)
+	}
+	compiled, err := schema.Compile(schema.Of(kind.Input()))
+	if err != nil {
+		return nil, "", err
+	}
+	if found := compiled.Check(raw); len(found) > 0 {
+		e := task.Errorf(task.Invalid, "the input of %s is not valid", name)
+		e.Errors = found
+		return nil, "", e
+	}
+	in, err := kind.Decode(raw)
+	if err != nil {
+		return nil, "", err
+	}
+	return in, in.Headline(), nil
 }

@@ -33,8 +33,9 @@ func conduct(ctx workflow.Context, start Start, steps []string, kind func(*Run) 
 	}
 	working, stop := workflow.WithCancel(ctx)
 	defer stop()
+	run.stopWork = stop
 	run.watchCancel(ctx)
-	run.watchDeadline(working, stop)
+	run.watchDeadline(working)
 
 	w := kind(run)
 	err = w.do(working)
@@ -81,8 +82,16 @@ func (r *Run) watchCancel(ctx workflow.Context) {
 	})
 }
 
-// watchDeadline stops the work when the deadline comes. The task then ends with what it has.
-func (r *Run) watchDeadline(ctx workflow.Context, stop workflow.CancelFunc) {
+// halt stops the work. The task then ends with what it has, and says why.
+func (r *Run) halt(why *task.Error) {
+	if r.halted == nil {
+		r.halted = why
+		r.stopWork()
+	}
+}
+
+// watchDeadline stops the work when the deadline comes.
+func (r *Run) watchDeadline(ctx workflow.Context) {
 	if r.Facts.Deadline == nil {
 		return
 	}
@@ -90,8 +99,7 @@ func (r *Run) watchDeadline(ctx workflow.Context, stop workflow.CancelFunc) {
 		left := r.Facts.Deadline.Sub(workflow.Now(ctx))
 		due := workflow.NewTimerWithOptions(ctx, max(left, 0), workflow.TimerOptions{Summary: "deadline"})
 		if err := due.Get(ctx, nil); err == nil {
-			r.late = true
-			stop()
+			r.halt(task.Errorf(task.DeadlineExceeded, "the deadline %s came before it was done", r.Facts.Deadline.UTC().Format(time.RFC3339)))
 		}
 	})
 }
@@ -102,6 +110,9 @@ func (r *Run) end(ctx workflow.Context, w work, workErr error) (Ending, error) {
 	cancelled := ctx.Err() != nil
 	clean, _ := workflow.NewDisconnectedContext(ctx)
 	why := r.why(cancelled, workErr)
+	if why != nil && why.Step == "" {
+		why.Step = r.state.Progress.Step
+	}
 	r.enter(r.steps[len(r.steps)-1])
 
 	finished, err := w.finish(clean, why)
@@ -127,8 +138,8 @@ func (r *Run) why(cancelled bool, workErr error) *task.Error {
 	switch {
 	case cancelled:
 		return task.Errorf(task.TaskCancelled, "it was cancelled before it was done")
-	case r.late:
-		return task.Errorf(task.DeadlineExceeded, "the deadline %s came before it was done", r.Facts.Deadline.UTC().Format(time.RFC3339))
+	case r.halted != nil:
+		return r.halted
 	case workErr != nil:
 		return reason(workErr)
 	default:

@@ -33,6 +33,11 @@ func documentWork(ctx workflow.Context, summary string) workflow.Context {
 	return doing(ctx, activities.QueueDocuments, 15*time.Minute, 30*time.Second, summary)
 }
 
+// toolWork is for a tool call of an agent.
+func toolWork(ctx workflow.Context, summary string) workflow.Context {
+	return doing(ctx, activities.QueueTools, 15*time.Minute, 30*time.Second, summary)
+}
+
 // doing is what all activities share. They are tried again after half a second, doubled each time up to a
 // limit, as often as it takes: they say themselves when there is no use. A panic is a bug of ours, which
 // no second attempt mends. A cancel waits for them to end, so that what has been paid for is kept.

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"longhaul/activities"
 	"longhaul/internal/task"
 )
 
@@ -16,8 +17,9 @@ type Run struct {
 	Facts    Facts
 	steps    []string
 	state    Snapshot
-	late     bool       // the deadline came
-	ownUsage task.Usage // of calls that belong to no item
+	stopWork workflow.CancelFunc
+	halted   *task.Error // why the work was stopped before its end; nil if it was not
+	ownUsage task.Usage  // of calls that belong to no item
 	news     throttle
 	listed   task.State // the state that lists show
 }
@@ -89,6 +91,48 @@ func eta(elapsed time.Duration, fraction float64) *task.ETA {
 	}
 	left := elapsed.Seconds() * (1 - fraction) / fraction
 	return &task.ETA{Seconds: int64(math.Ceil(left))}
+}
+
+// say tells readers what is being done.
+func (r *Run) say(ctx workflow.Context, message string) {
+	r.state.Progress.Message = message
+	r.publishSoon(ctx)
+}
+
+// at reports whether the task has come to a step.
+func (r *Run) at(step string) bool { return r.state.Progress.Step == step }
+
+// spend adds what a model call used, whether it gave an answer or not.
+func (r *Run) spend(ctx workflow.Context, answer activities.Answer, err error) {
+	used := answer.Usage
+	if err != nil {
+		used = spentOn(err).Usage
+	}
+	r.state.Usage = r.state.Usage.Add(used)
+	r.state.Simulated = r.state.Simulated || answer.Simulated
+	if err == nil {
+		r.publishSoon(ctx)
+	}
+}
+
+// checkBudget stops the work when the budget is used up. Calls on their way are still paid for.
+func (r *Run) checkBudget() {
+	if r.Facts.Budget > 0 && r.spentMoney() >= r.Facts.Budget {
+		r.halt(task.Errorf(task.BudgetExceeded, "the budget of %g %s is used up: %g", r.Facts.Budget, r.state.Usage.Cost.Currency, r.spentMoney()))
+	}
+}
+
+// nearBudget reports whether little is left of the budget.
+func (r *Run) nearBudget() bool {
+	const near = 0.9
+	return r.Facts.Budget > 0 && r.spentMoney() >= near*r.Facts.Budget
+}
+
+func (r *Run) spentMoney() float64 {
+	if r.state.Usage.Cost == nil {
+		return 0
+	}
+	return r.state.Usage.Cost.Amount
 }
 
 // publishSoon writes the memo before long.

@@ -9,6 +9,7 @@ import (
 
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/llm/openai"
+	"longhaul/internal/router"
 	"longhaul/internal/task"
 )
 
@@ -30,8 +31,9 @@ func TestSummary_insufficientQuota(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			var err error
-			b.do.Model, err = openai.New(openai.Config{BaseURL: b.provider.URL(), Key: "k", Profile: profile})
+			model, err := openai.New(openai.Config{BaseURL: b.provider.URL(), Key: "k", Profile: profile})
+			require.NoError(t, err)
+			b.do.Router, err = router.New("test-model", &router.Provider{Name: profile, Model: model, Lane: openGate{}})
 			require.NoError(t, err)
 			b.do.MaxAttempts = 1
 			b.provider.On(marker(0), quota, quota, quota, quota, llmtest.Reply{})

@@ -48,7 +48,8 @@ func TestSteps(t *testing.T) {
 		require.Contains(t, steps, method.Name)
 	}
 	require.Equal(t, []string{
-		"CombineAnswers", "DigestItems", "FailItem", "FetchDocument", "FinishSummary", "HalvePart", "PlanSummary", "ReadDocuments", "SummarisePart",
+		"AgentTurn", "CombineAnswers", "CompactConversation", "DigestItems", "FailItem", "FetchDocument", "FinishAgent", "FinishSummary", "HalvePart",
+		"PlanDocuments", "PlanSummary", "PrepareAgent", "PrepareChild", "ReadDocuments", "RunTool", "SummarisePart",
 	}, slices.Sorted(maps.Keys(steps)))
 }
 
@@ -59,7 +60,7 @@ func TestNames(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary"}, kinds)
+	require.Equal(t, []string{"summary", "agent"}, kinds)
 	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
 	require.Equal(t, []string{"facts", "state", "status"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -14,6 +16,7 @@ const (
 	MemoFacts   = "facts"  // memo: Facts, written at the start
 	MemoState   = "state"  // memo: Snapshot, written as the task goes on
 	QueryStatus = "status" // query: Snapshot, exact where the memo may be a second old
+	SignalInput = "input"  // signal: Said
 )
 
 // The search attributes, for lists and filters.
@@ -37,8 +40,20 @@ type Facts struct {
 	CreatedAt time.Time
 	StartAt   *time.Time
 	Deadline  *time.Time
-	InputKey  string // of the input in the bucket
-	BodyHash  string // of the request, to tell a repeated one from another
+	Budget    float64 // in the currency of the prices; 0 means none
+	Parent    string  // id of the task that started it; "" for none
+	InputKey  string  // of the input in the bucket
+	BodyHash  string  // of the request, to tell a repeated one from another
+}
+
+// attributes are what lists and filters know of a task at its start.
+func (f Facts) Attributes(first Snapshot) temporal.SearchAttributes {
+	var labels []string
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		labels = append(labels, key+":"+f.Labels[key])
+	}
+	return temporal.NewSearchAttributes(
+		AttrTenant.ValueSet(f.Tenant), AttrKind.ValueSet(f.Kind), AttrState.ValueSet(string(first.State)), AttrLabels.ValueSet(labels))
 }
 
 func (f Facts) task() activities.Task {
@@ -57,6 +72,13 @@ type Snapshot struct {
 	Simulated bool
 	Error     *task.Error
 	Result    *activities.Stored
+	Requests  map[string]task.InputRequest // that wait for a person, by id
+}
+
+// Said tells a task that somebody said something to it: what it was is in the bucket.
+type Said struct {
+	Request string // the id of the request that was answered; "" for a message
+	Message string // the key of the message
 }
 
 // FirstSnapshot is how a task stands between its acceptance and its first workflow task.
@@ -74,6 +96,7 @@ type Start struct {
 	Facts    Facts
 	Snapshot *Snapshot
 	Summary  *SummaryCarry
+	Agent    *AgentCarry
 }
 
 // Ending is the result of every kind's workflow: what a Temporal user sees of it.

@@ -182,6 +182,7 @@ func (s *summary) show(ctx workflow.Context) {
 	}
 	s.run.enter(summarySteps[all.Step])
 	s.run.state.Usage = all.Usage.Add(s.run.ownUsage)
+	s.run.checkBudget()
 	s.run.state.Simulated = all.Simulated
 	s.run.advance(ctx, all.Work/float64(max(work, 1)), task.Counts{
 		Total: s.Plan.Documents, Succeeded: all.Succeeded, Failed: all.Failed, Running: all.Running,
@@ -234,9 +235,7 @@ func (s *summary) ask(ctx workflow.Context, about string, activity, req any) (ac
 		used = spentOn(err).Usage
 	}
 	s.run.ownUsage = s.run.ownUsage.Add(used)
-	s.run.state.Usage = s.run.state.Usage.Add(used)
-	if err == nil {
-		s.run.publishSoon(ctx)
-	}
+	s.run.spend(ctx, answer, err)
+	s.run.checkBudget()
 	return answer, err
 }

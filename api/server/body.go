@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
 
@@ -29,6 +31,24 @@ func (s *server) readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error
 		err = s.bodyTooLarge()
 	}
 	return text, err
+}
+
+// readBody reads a JSON body that must keep the schema picked for it, or refuses it with every fault there is.
+func (s *server) readBody(in raw, pick func(text []byte) *schema.Schema, body any) error {
+	text, err := s.readJSON(in.writer, in.request)
+	if err != nil {
+		return err
+	}
+	if err := schema.WellFormed(text); err != nil {
+		return err
+	}
+	if found := pick(text).Check(text); len(found) > 0 {
+		return invalid(found)
+	}
+	if err := json.Unmarshal(text, body); err != nil {
+		return task.Errorf(task.Invalid, "the body is not valid: %v", err)
+	}
+	return nil
 }
 
 func (s *server) bodyTooLarge() error {

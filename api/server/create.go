@@ -89,19 +89,9 @@ func (s *server) draft(in *createRequest) (task.Draft, error) {
 	if !printable.MatchString(in.Key) {
 		return task.Draft{}, task.Errorf(task.Invalid, "Idempotency-Key must be at most %d printable ASCII characters", maxIdempotencyKey)
 	}
-	text, err := s.readJSON(in.writer, in.request)
-	if err != nil {
-		return task.Draft{}, err
-	}
-	if err := schema.WellFormed(text); err != nil {
-		return task.Draft{}, err
-	}
-	if found := s.bodySchema(text).Check(text); len(found) > 0 {
-		return task.Draft{}, invalid(found)
-	}
 	var body createBody
-	if err := json.Unmarshal(text, &body); err != nil {
-		return task.Draft{}, task.Errorf(task.Invalid, "the body is not valid: %v", err)
+	if err := s.readBody(in.raw, s.bodySchema, &body); err != nil {
+		return task.Draft{}, err
 	}
 	options, found := body.options(time.Now())
 	if len(found) > 0 {

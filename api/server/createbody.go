@@ -23,6 +23,7 @@ type createBody struct {
 	Delay    string          `json:"delay,omitempty" jsonschema:"maxLength=32,example=90s,description=start this long after acceptance: a duration such as 90s or 1h30m"`
 	StartAt  string          `json:"start_at,omitempty" jsonschema:"format=date-time,description=start at this time; not together with delay"`
 	Deadline string          `json:"deadline,omitempty" jsonschema:"maxLength=64,example=2h,description=end by then with what there is: a time as in RFC 3339\\, or a duration from now"`
+	Budget   float64         `json:"budget,omitempty" jsonschema:"exclusiveMinimum=0,maximum=1000000,description=the most it may cost\\, in the currency of the configured prices; the task then ends with what it has"`
 	Model    string          `json:"model,omitempty" jsonschema:"minLength=1,maxLength=200,description=the model to ask; by default the configured one"`
 }
 
@@ -71,7 +72,7 @@ func (b createBody) options(now time.Time) (task.Options, []task.FieldError) {
 	if n := b.Labels.bytes(); n > maxLabelBytes {
 		refuse("/labels", "keys and values together have %d bytes; at most %d", n, maxLabelBytes)
 	}
-	o := task.Options{Labels: b.Labels, Priority: b.Priority, Model: b.Model}
+	o := task.Options{Labels: b.Labels, Priority: b.Priority, Model: b.Model, Budget: b.Budget}
 	if b.Delay != "" {
 		delay, err := time.ParseDuration(b.Delay)
 		if err != nil || delay <= 0 || delay > maxDelay {

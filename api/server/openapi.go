@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
 
@@ -145,6 +146,12 @@ func describeOthers(doc map[string]any) {
 	dig(doc, "paths", "/v1/files", "post")["requestBody"] = map[string]any{"required": true, "content": map[string]any{
 		"multipart/form-data":      map[string]any{"schema": form},
 		"application/octet-stream": map[string]any{"schema": file},
+	}}
+	var input map[string]any
+	_ = json.Unmarshal(schema.Of(inputBody{}), &input) // our own schema is JSON
+	delete(input, "$schema")
+	dig(doc, "paths", "/v1/tasks/{id}/input", "post")["requestBody"] = map[string]any{"required": true, "content": map[string]any{
+		"application/json": map[string]any{"schema": input},
 	}}
 	responses := func(path, method string) map[string]any { return dig(doc, "paths", path, method, "responses") }
 	accepted := responses("/v1/tasks", "post")["202"]

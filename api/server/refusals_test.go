@@ -172,7 +172,11 @@ func TestOtherTenants_seeNothing(t *testing.T) {
 				id = fileID
 			}
 			path := strings.NewReplacer("{id}", id, "{name}", "report.md").Replace(path)
-			r := a.do(method, path, theirs, "")
+			body, headers := "", maps.Clone(theirs)
+			if strings.HasSuffix(path, "/input") {
+				body, headers["Content-Type"] = `{"action":"message","text":"a"}`, "application/json"
+			}
+			r := a.do(method, path, headers, body)
 			require.Equal(t, http.StatusNotFound, r.status, "%s %s", method, path)
 			r.problem(t)
 			asked++

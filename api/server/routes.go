@@ -15,6 +15,7 @@ func (s *server) routes() {
 	handle(s, operation("list-tasks", "GET /v1/tasks", http.StatusOK, "List tasks: the running ones first, then the last that ended"), s.list)
 	handle(s, operation("get-task", "GET /v1/tasks/{id}", http.StatusOK, "See how a task stands, or wait until it changes"), s.get)
 	handle(s, operation("cancel-task", "POST /v1/tasks/{id}/cancel", http.StatusAccepted, "Ask a task to stop, keeping what it finished"), s.cancel)
+	handle(s, operation("input-task", "POST /v1/tasks/{id}/input", http.StatusAccepted, "Approve or deny a call, answer a question, or send a message"), s.input)
 	handle(s, streams(operation("get-result", "GET /v1/tasks/{id}/result", http.StatusOK, "Read the result of a task"), "application/json"), s.result)
 	handle(s, operation("list-items", "GET /v1/tasks/{id}/items", http.StatusOK, "List the items of a task, also while it runs"), s.items)
 	handle(s, streams(operation("get-items", "GET /v1/tasks/{id}/items.jsonl", http.StatusOK, "Read all items of a task, one JSON object a line"), linesType), s.itemLines)

@@ -35,6 +35,8 @@ type Requests interface {
 	Wait(ctx context.Context, tenant, id string, after int64) (task.Task, error)
 	List(ctx context.Context, tenant string, f task.Filter) (task.Page[task.Task], error)
 	Cancel(ctx context.Context, tenant, id string) (task.Task, error)
+	// Input hands a task what a person says. What it does not wait for is task.Conflict.
+	Input(ctx context.Context, tenant, id string, reply task.Reply) (task.Task, error)
 }
 
 // Outputs read what tasks have made.
@@ -81,6 +83,7 @@ type server struct {
 	Parts
 	bodies  map[string]*schema.Schema // what POST /v1/tasks takes, by kind
 	anyKind *schema.Schema            // what it takes when the kind is not known
+	inputs  *schema.Schema            // what POST /v1/tasks/{id}/input takes
 	api     huma.API
 	router  *gin.Engine
 }
@@ -130,6 +133,9 @@ func (s *server) newRouter() *gin.Engine {
 func (s *server) compile() error {
 	var err error
 	if s.anyKind, err = schema.Compile(anyKindBody(s.Kinds)); err != nil {
+		return err
+	}
+	if s.inputs, err = schema.Compile(schema.Of(inputBody{})); err != nil {
 		return err
 	}
 	s.bodies = map[string]*schema.Schema{}

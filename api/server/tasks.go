@@ -32,14 +32,22 @@ type taskAnswer struct {
 }
 
 func answer(status int, t task.Task) *taskAnswer {
-	if t.Labels == nil {
-		t.Labels = map[string]string{}
-	}
+	whole(&t)
 	a := &taskAnswer{Status: status, ETag: etag(t), CacheControl: "private, no-cache", Body: t}
 	if status == http.StatusAccepted {
 		a.Location, a.RetryAfter = "/v1/tasks/"+t.ID, "1"
 	}
 	return a
+}
+
+// whole gives a task the maps that it must have, empty where there is nothing in them.
+func whole(t *task.Task) {
+	if t.Labels == nil {
+		t.Labels = map[string]string{}
+	}
+	if t.InputRequests == nil {
+		t.InputRequests = map[string]task.InputRequest{}
+	}
 }
 
 // etag is the revision, and a mark of what no revision counts: what a task waits for or tries again.
@@ -154,9 +162,7 @@ func (s *server) list(ctx context.Context, in *listRequest) (*pageAnswer[task.Ta
 		Status: task.State(in.Status), Kind: in.Kind, Labels: labels, Cursor: in.Cursor, Limit: in.Limit,
 	})
 	for i := range page.Data {
-		if page.Data[i].Labels == nil {
-			page.Data[i].Labels = map[string]string{}
-		}
+		whole(&page.Data[i])
 	}
 	return listed(page, err)
 }

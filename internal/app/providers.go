@@ -46,6 +46,7 @@ func (a *App) models(p config.Provider) []router.Model {
 // answers; call end when no more calls are made.
 func (a *App) connect(ctx context.Context, r *router.Router) (end func(), err error) {
 	end = func() {}
+	var gates []*lane.Lane
 	for i, p := range a.Config.LLM.All() {
 		if p.BaseURL == "" {
 			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
@@ -62,10 +63,9 @@ func (a *App) connect(ctx context.Context, r *router.Router) (end func(), err er
 			Concurrency: a.concurrency(p), Requests: float64(p.RequestsPerMinute), Tokens: float64(p.TokensPerMinute),
 		})
 		provider.Lane = gate
-		if p.RequestsPerMinute > 0 || p.TokensPerMinute > 0 {
-			go a.share(ctx, gate)
-		}
+		gates = append(gates, gate)
 	}
+	go a.share(ctx, gates)
 	return end, nil
 }
 

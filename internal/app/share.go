@@ -24,18 +24,18 @@ const (
 const supposed = 10
 
 // share divides the limits a minute by the number of workers that live, until ctx ends: they all use
-// one key. A share shrinks at once, and grows when two counts in a row allow it. Limits that nobody
+// the same keys. A share shrinks at once, and grows when two counts in a row allow it. Limits that nobody
 // configured are shared as well: the provider may tell them.
-func (a *App) share(ctx context.Context, gate *lane.Lane) {
+func (a *App) share(ctx context.Context, gates []*lane.Lane) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	counted, sharing := supposed, supposed
-	gate.Share(sharing)
+	shareAmong(gates, sharing)
 	for {
 		if n := a.countWorkers(ctx); n > 0 {
 			if most := max(n, counted); most != sharing {
 				sharing = most
-				gate.Share(sharing)
+				shareAmong(gates, sharing)
 				a.Log.Debug("limits a minute are shared", "workers", sharing)
 			}
 			counted = n
@@ -45,6 +45,12 @@ func (a *App) share(ctx context.Context, gate *lane.Lane) {
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+func shareAmong(gates []*lane.Lane, n int) {
+	for _, gate := range gates {
+		gate.Share(n)
 	}
 }
 

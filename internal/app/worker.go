@@ -16,6 +16,7 @@ import (
 	"longhaul/activities"
 	"longhaul/internal/document"
 	"longhaul/internal/storage"
+	"longhaul/internal/tool"
 	"longhaul/workflows"
 )
 
@@ -47,7 +48,11 @@ func RunWorker(ctx context.Context, a *App) error {
 func (a *App) pools(do *activities.Activities) []worker.Worker {
 	decide := worker.New(a.Temporal.Client, activities.QueueWorkflows, a.options(1))
 	workflows.Register(decide)
-	pools := []worker.Worker{decide, worker.New(a.Temporal.Client, activities.QueueDocuments, a.options(a.Config.Worker.DocumentsConcurrency))}
+	pools := []worker.Worker{
+		decide,
+		worker.New(a.Temporal.Client, activities.QueueDocuments, a.options(a.Config.Worker.DocumentsConcurrency)),
+		worker.New(a.Temporal.Client, activities.QueueTools, a.options(a.Config.Worker.ToolsConcurrency)),
+	}
 	for i, p := range a.Config.LLM.All() {
 		pools = append(pools, worker.New(a.Temporal.Client, queue(i, p), a.options(a.concurrency(p))))
 	}
@@ -102,15 +107,21 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	})
 	go a.warm(ctx, reader)
 	cfg := a.Config
+	fetcher := document.NewFetcher(document.FetchOptions{
+		AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
+	})
+	kit, err := tool.New(tool.Options{Fetcher: fetcher, Reader: reader, Scratch: scratch, Log: a.Log})
+	end = func() { stopModel(); _ = kit.Close(); _ = reader.Close() }
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Router: table, Embedding: cfg.LLM.EmbeddingModel, Reader: reader,
-		Fetcher: document.NewFetcher(document.FetchOptions{
-			AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
-		}),
-		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, MaxAttempts: cfg.LLM.MaxAttempts, Log: a.Log,
+		Router: table, Embedding: cfg.LLM.EmbeddingModel, Tools: kit, Inputs: workflows.Inputs{}, Reader: reader, Fetcher: fetcher,
+		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, ContextTokens: cfg.LLM.ContextTokens, MaxAttempts: cfg.LLM.MaxAttempts, Log: a.Log,
 	}
-	return do, func() { stopModel(); _ = reader.Close() }, nil
+	return do, end, nil
 }
 
 // cacheDir is where the compiled PDF engine is kept: with the user's other caches, so that a new data

@@ -155,6 +155,16 @@ func (c *Client) Cancel(ctx context.Context, id string) (task.Task, error) {
 	return fetch[task.Task](ctx, c, call{method: http.MethodPost, path: taskPath(id, "cancel")})
 }
 
+// Input tells a task what a person says: an answer to one of its requests, or a message.
+func (c *Client) Input(ctx context.Context, id string, reply task.Reply) (task.Task, error) {
+	text, err := json.Marshal(reply)
+	if err != nil {
+		return task.Task{}, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return fetch[task.Task](ctx, c, call{method: http.MethodPost, path: taskPath(id, "input"), body: bytes.NewReader(text), header: header})
+}
+
 // List lists tasks; zero fields of the filter do not filter.
 func (c *Client) List(ctx context.Context, f task.Filter) (task.Page[task.Task], error) {
 	q := url.Values{}

@@ -35,6 +35,7 @@ type Worker struct {
 	Listen               string        `knob:"listen" default:"" help:"address and port where a worker says under /healthz whether it can work; empty means nowhere"`
 	LLMConcurrency       int           `knob:"llm_concurrency" default:"50" min:"1" help:"model calls at a time, in one worker"`
 	DocumentsConcurrency int           `knob:"documents_concurrency" default:"4" min:"1" help:"documents fetched or read at a time, in one worker"`
+	ToolsConcurrency     int           `knob:"tools_concurrency" default:"20" min:"1" help:"tool calls of agents at a time, in one worker"`
 	StopTimeout          time.Duration `knob:"stop_timeout" default:"20s" min:"1s" help:"how long calls in hand may go on when a worker is asked to stop"`
 }
 
@@ -54,6 +55,7 @@ type LLM struct {
 	Providers         []Provider    `knob:"providers" default:"" help:"more providers; a task's model is asked of the provider that lists it, or that its name begins with, as in relay/some-model, and of the first otherwise"`
 	Currency          string        `knob:"currency" default:"USD" help:"currency of all prices"`
 	ChunkTokens       int           `knob:"chunk_tokens" default:"3000" min:"200" help:"largest piece of a document in one call, in tokens"`
+	ContextTokens     int           `knob:"context_tokens" default:"100000" min:"4000" help:"longest conversation of an agent, in tokens; before it grows longer, its older part is summed up"`
 	MaxAttempts       int           `knob:"max_attempts" default:"6" min:"1" help:"calls made for one answer before giving up; waiting for a rate limit does not count"`
 }
 

@@ -35,6 +35,7 @@ type Parts struct {
 	Bucket    *storage.Bucket
 	UIURL     string
 	Queue     func(model string) string // the task queue of the calls to a model; nil means the one of all
+	Priced    func(model string) bool   // whether it is known what a model costs; nil means never
 }
 
 // Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
@@ -50,6 +51,9 @@ type Engine struct {
 func New(p Parts) *Engine {
 	if p.Queue == nil {
 		p.Queue = func(string) string { return "" }
+	}
+	if p.Priced == nil {
+		p.Priced = func(string) bool { return false }
 	}
 	return &Engine{Parts: p, files: storage.NewFiles(p.Bucket), watchers: watchers{live: map[string]*watcher{}}}
 }
@@ -99,6 +103,9 @@ func (e *Engine) examine(ctx context.Context, d task.Draft) (kind workflows.Kind
 		return kind, in, f, err
 	}
 	f, err = factsOf(d, time.Now())
+	if err == nil && f.Budget > 0 && !e.Priced(d.Model) {
+		err = invalid("/budget", "the price of the model is not configured, so a budget cannot be kept: set llm.models, or leave the budget out")
+	}
 	f.Queue = e.Queue(d.Model)
 	return kind, in, f, err
 }
@@ -140,7 +147,7 @@ func factsOf(d task.Draft, now time.Time) (workflows.Facts, error) {
 		return workflows.Facts{}, err
 	}
 	f := workflows.Facts{
-		ID: newID(d), Kind: d.Kind, Tenant: d.Tenant, Labels: d.Labels, Priority: d.Priority, Model: d.Model,
+		ID: newID(d), Kind: d.Kind, Tenant: d.Tenant, Labels: d.Labels, Priority: d.Priority, Model: d.Model, Budget: d.Budget,
 		CreatedAt: now.UTC(), StartAt: d.StartAt, Deadline: d.Deadline, BodyHash: hash,
 	}
 	f.Lineage, f.InputKey = f.ID, storage.InputKey(f.ID, hash[:16])
@@ -195,10 +202,6 @@ func newID(d task.Draft) string {
 }
 
 func startOptions(kind workflows.Kind, f workflows.Facts, headline string) client.StartWorkflowOptions {
-	var labels []string
-	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
-		labels = append(labels, key+":"+f.Labels[key])
-	}
 	first := workflows.FirstSnapshot(kind, f)
 	options := client.StartWorkflowOptions{
 		ID: f.ID, TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout,
@@ -206,12 +209,10 @@ func startOptions(kind workflows.Kind, f workflows.Facts, headline string) clien
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		Memo:                                     map[string]any{workflows.MemoFacts: f, workflows.MemoState: first},
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			workflows.AttrTenant.ValueSet(f.Tenant), workflows.AttrKind.ValueSet(f.Kind),
-			workflows.AttrState.ValueSet(string(first.State)), workflows.AttrLabels.ValueSet(labels)),
-		StaticSummary: headline,
-		StaticDetails: fmt.Sprintf("**%s** for tenant `%s`", kind.Title, f.Tenant),
-		Priority:      temporal.Priority{PriorityKey: f.Priority, FairnessKey: f.Tenant},
+		TypedSearchAttributes:                    f.Attributes(first),
+		StaticSummary:                            headline,
+		StaticDetails:                            fmt.Sprintf("**%s** for tenant `%s`", kind.Title, f.Tenant),
+		Priority:                                 temporal.Priority{PriorityKey: f.Priority, FairnessKey: f.Tenant},
 	}
 	if f.StartAt != nil {
 		options.StartDelay = f.StartAt.Sub(f.CreatedAt)

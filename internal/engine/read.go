@@ -117,7 +117,10 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 		ID: f.ID, Object: "task", Kind: f.Kind, Tenant: f.Tenant, Labels: f.Labels, Priority: f.Priority, Model: f.Model,
 		CreatedAt: f.CreatedAt, ScheduledAt: f.StartAt, DeadlineAt: f.Deadline,
 		Status: s.State, Outcome: s.Outcome, Revision: s.Revision, UpdatedAt: s.UpdatedAt, Progress: s.Progress,
-		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID),
+		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID), Parent: f.Parent, InputRequests: s.Requests,
+	}
+	if f.Budget > 0 {
+		t.Budget = &f.Budget
 	}
 	if t.Labels == nil {
 		t.Labels = map[string]string{}
@@ -132,6 +135,9 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 	t.Done = t.Status.Terminal()
 	if t.Done {
 		t.FinishedAt = &st.closeTime
+	}
+	if t.InputRequests == nil || t.Done {
+		t.InputRequests = map[string]task.InputRequest{}
 	}
 	if t.Done && s.Result != nil {
 		t.ResultRef = &task.ResultRef{Href: t.URLs.Result, ContentType: "application/json", Bytes: s.Result.Bytes, SHA256: s.Result.SHA256}
@@ -178,7 +184,7 @@ func endedOutside(t *task.Task, st status) task.State {
 func (e *Engine) urls(id string) task.URLs {
 	self := "/v1/tasks/" + id
 	u := task.URLs{
-		Self: self, Cancel: self + "/cancel", Result: self + "/result", Items: self + "/items",
+		Self: self, Cancel: self + "/cancel", Input: self + "/input", Result: self + "/result", Items: self + "/items",
 		Artifacts: self + "/artifacts", Timeline: self + "/timeline",
 	}
 	if e.UIURL != "" {

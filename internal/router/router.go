@@ -103,6 +103,11 @@ func (r *Router) Targets(asked string) []Target {
 	return unique(targets)
 }
 
+// Priced reports whether it is known what every target of a model costs.
+func (r *Router) Priced(asked string) bool {
+	return !slices.ContainsFunc(r.Targets(asked), func(t Target) bool { return t.Price == nil })
+}
+
 // named are the targets that a name means: those that list it, or the provider that it begins with.
 func (r *Router) named(name string) []Target {
 	var targets []Target

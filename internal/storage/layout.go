@@ -37,3 +37,25 @@ func ArtifactsPrefix(taskID string) string { return "tasks/" + taskID + "/artifa
 
 // ArtifactKey is the key of an artifact. The name is one that longhaul chose, never a client's.
 func ArtifactKey(taskID, name string) string { return ArtifactsPrefix(taskID) + name }
+
+// AgentToolsKey is the tools of an agent, as they were defined when it began.
+func AgentToolsKey(taskID string) string { return "tasks/" + taskID + "/agent/tools.json" }
+
+// AgentTurnKey is one turn of an agent's conversation; AgentCallKey is what came of one of its tool calls, or
+// something else that is kept of it.
+func AgentTurnKey(taskID string, turn int) string {
+	return fmt.Sprintf("tasks/%s/agent/%05d/turn.json", taskID, turn)
+}
+
+// AgentCallKey is what is kept of a tool call of a turn.
+func AgentCallKey(taskID string, turn, call int, what string) string {
+	return fmt.Sprintf("tasks/%s/agent/%05d/call-%03d-%s", taskID, turn, call, what)
+}
+
+// AgentMemoryKey is what an agent remembers in place of its turns before one.
+func AgentMemoryKey(taskID string, turn int) string {
+	return fmt.Sprintf("tasks/%s/agent/%05d/memory.json", taskID, turn)
+}
+
+// ReplyKey is what a person said to a task: the answer to a request for input, or a message.
+func ReplyKey(taskID, id string) string { return "tasks/" + taskID + "/replies/" + id + ".json" }

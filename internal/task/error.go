@@ -91,6 +91,7 @@ const (
 // How a task can end without what was asked for.
 const (
 	DeadlineExceeded Code = "deadline_exceeded"
+	BudgetExceeded   Code = "budget_exceeded"
 	TaskCancelled    Code = "cancelled"
 	AllItemsFailed   Code = "all_items_failed"
 	Terminated       Code = "terminated" // ended from outside, in Temporal itself
@@ -142,6 +143,7 @@ var codes = map[Code]struct {
 	BadResponse:      {"The model's answer is not an answer", http.StatusBadGateway, true},
 
 	DeadlineExceeded: {"The deadline came first", http.StatusGatewayTimeout, false},
+	BudgetExceeded:   {"The budget is used up", http.StatusPaymentRequired, false},
 	TaskCancelled:    {"The task was cancelled", http.StatusConflict, false},
 	AllItemsFailed:   {"Every item failed", http.StatusUnprocessableEntity, false},
 	Terminated:       {"The task was ended from outside", http.StatusConflict, false},

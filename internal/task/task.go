@@ -63,11 +63,16 @@ type Task struct {
 	Waiting     *Waiting          `json:"waiting" doc:"why nothing moves, if nothing does"`
 	Retrying    *Retrying         `json:"retrying" doc:"what is being tried again, and why"`
 	Usage       Usage             `json:"usage"`
-	Simulated   bool              `json:"simulated,omitempty" doc:"true when the built-in simulated model answered"`
-	Result      json.RawMessage   `json:"result,omitempty" doc:"the result itself, up to 64 KiB"`
-	ResultRef   *ResultRef        `json:"result_ref,omitempty" doc:"where a larger result is"`
-	Error       *Error            `json:"error"`
-	URLs        URLs              `json:"urls"`
+	Budget      *float64          `json:"budget" doc:"the most it may cost, in the currency of the prices; null is no limit"`
+	Parent      string            `json:"parent,omitempty" doc:"the task that started it, if one did"`
+
+	InputRequests map[string]InputRequest `json:"input_requests" doc:"what it needs a person for, by id"`
+
+	Simulated bool            `json:"simulated,omitempty" doc:"true when the built-in simulated model answered"`
+	Result    json.RawMessage `json:"result,omitempty" doc:"the result itself, up to 64 KiB"`
+	ResultRef *ResultRef      `json:"result_ref,omitempty" doc:"where a larger result is"`
+	Error     *Error          `json:"error"`
+	URLs      URLs            `json:"urls"`
 }
 
 // InlineResultLimit is the largest result, in bytes, that a task carries inline.
@@ -101,7 +106,7 @@ type Counts struct {
 
 // Waiting says why a task does not move, and until when if that is known.
 type Waiting struct {
-	Reason string     `json:"reason" doc:"start_time, no_worker, rate_limit"`
+	Reason string     `json:"reason" doc:"start_time, no_worker, rate_limit, input"`
 	Until  *time.Time `json:"until"`
 	Detail string     `json:"detail,omitempty"`
 }
@@ -169,6 +174,7 @@ type ResultRef struct {
 type URLs struct {
 	Self      string `json:"self"`
 	Cancel    string `json:"cancel"`
+	Input     string `json:"input"`
 	Result    string `json:"result"`
 	Items     string `json:"items"`
 	Artifacts string `json:"artifacts"`
@@ -281,6 +287,7 @@ type Options struct {
 	Deadline *time.Time    // the task ends by then with what it has; nil means none
 	Within   time.Duration // instead of Deadline: so long after its acceptance
 	Model    string        // "" means the configured default
+	Budget   float64       // the most it may cost; 0 means no limit
 }
 
 // KindInfo describes a kind to those who want to start one.

@@ -192,6 +192,22 @@ func (f *Tasks) Cancel(ctx context.Context, tenant, id string) (task.Task, error
 	return f.Get(ctx, tenant, id)
 }
 
+// Input answers a request of a task; one that is not open is a conflict.
+func (f *Tasks) Input(ctx context.Context, tenant, id string, reply task.Reply) (task.Task, error) {
+	t, err := f.Get(ctx, tenant, id)
+	if err != nil {
+		return t, err
+	}
+	if _, open := t.InputRequests[reply.Request]; reply.Request != "" && !open || t.Done {
+		return t, task.Errorf(task.Conflict, "the task has no open request %q", reply.Request)
+	}
+	f.Change(id, func(t *task.Task) {
+		t.InputRequests = map[string]task.InputRequest{}
+		t.Status, t.Progress.Message = task.Processing, fmt.Sprintf("%s %s%s%s", reply.Action, reply.Reason, reply.Arguments, reply.Text)
+	})
+	return f.Get(ctx, tenant, id)
+}
+
 // Result opens the result of a task that has one.
 func (f *Tasks) Result(ctx context.Context, tenant, id string) (*storage.Object, error) {
 	t, err := f.Get(ctx, tenant, id)

@@ -1,0 +1,163 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/internal/tool"
+)
+
+// What an agent may write: so many files of so many bytes each.
+const (
+	mostArtifacts    = 100
+	mostArtifactSize = 4 << 20
+)
+
+var artifactName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// artifactTypes are what a browser may be told of a file that a model wrote. Nothing in it may run there.
+var artifactTypes = map[string]string{
+	".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".json": "application/json",
+}
+
+// writeArtifact keeps a file. One of the same name is replaced.
+func (r *toolRun) writeArtifact(ctx context.Context) (tool.Result, error) {
+	var file struct{ Name, Content string }
+	if err := r.arguments(&file); err != nil {
+		return tool.Result{}, err
+	}
+	switch {
+	case !artifactName.MatchString(file.Name) || file.Name == agentReport:
+		return *refusal("name: 1 to 100 letters, digits, dots, dashes or underscores, and not %s", agentReport), nil
+	case len(file.Content) > mostArtifactSize:
+		return *refusal("content: %d bytes; at most %d", len(file.Content), mostArtifactSize), nil
+	}
+	files, err := r.Bucket.List(ctx, storage.ArtifactsPrefix(r.Task.ID))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	known := slices.ContainsFunc(files, func(e storage.Entry) bool { return e.Name == file.Name })
+	if len(files) >= mostArtifacts && !known {
+		return *refusal("there are %d files already, and no more can be written", len(files)), nil
+	}
+	contentType, ok := artifactTypes[path.Ext(file.Name)]
+	if !ok {
+		contentType = "text/plain; charset=utf-8"
+	}
+	err = r.Bucket.Put(ctx, storage.ArtifactKey(r.Task.ID, file.Name), contentType, []byte(file.Content))
+	return tool.Result{Text: fmt.Sprintf("written: %s, %d bytes", file.Name, len(file.Content))}, err
+}
+
+// readMore gives more of an earlier result than the conversation holds.
+func (r *toolRun) readMore(ctx context.Context) (tool.Result, error) {
+	var want struct {
+		Call   string
+		Offset int
+	}
+	if err := r.arguments(&want); err != nil {
+		return tool.Result{}, err
+	}
+	var turn, call int
+	if _, err := fmt.Sscanf(want.Call, "call_%d_%d", &turn, &call); err != nil || turn < 1 || call < 1 || turn > r.Turn {
+		return *refusal("there is no call %q", want.Call), nil
+	}
+	var earlier callResult
+	err := r.Bucket.GetJSON(ctx, storage.AgentCallKey(r.Task.ID, turn, call-1, "result.json"), &earlier)
+	if errors.Is(err, storage.ErrNotFound) {
+		return *refusal("the call %q has no result", want.Call), nil
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	text := []rune(earlier.Text)
+	if want.Offset < 0 || want.Offset >= len(text) {
+		return *refusal("the result has %d characters; the offset must be below that", len(text)), nil
+	}
+	rest := string(text[want.Offset:])
+	part := strings.ToValidUTF8(rest[:min(len(rest), mostTold-200)], "")
+	next := want.Offset + utf8.RuneCountInString(part)
+	if next < len(text) {
+		part += fmt.Sprintf("\n[%d characters follow, from offset %d]", len(text)-next, next)
+	}
+	return tool.Result{Text: part}, nil
+}
+
+// childResult is what a task came to that the call had started.
+func (r *toolRun) childResult(ctx context.Context) (tool.Result, error) {
+	data, err := r.Bucket.Get(ctx, storage.ResultKey(r.Child))
+	if errors.Is(err, storage.ErrNotFound) {
+		return *refusal("the task %s ended without a result", r.Child), nil
+	}
+	return tool.Result{Text: fmt.Sprintf("the task %s is done; its result:\n%s", r.Child, data)}, err
+}
+
+// ChildRequest asks to prepare a task that a tool call starts.
+type ChildRequest struct {
+	Task Task
+	Turn int
+	Call int
+	ID   string // of the task that will be
+
+	Request string // id of the request for input that had to be answered first; "" for none
+}
+
+// Child is a task that can be started, or why not.
+type Child struct {
+	Kind     string
+	InputKey string
+	Headline string
+	Refused  string // for the model; "" if it can be started
+}
+
+// Inputs reads the inputs of kinds: workflows.Inputs.
+type Inputs interface {
+	// Prepare checks an input against its kind, and gives it with its defaults and its headline.
+	Prepare(kind string, input []byte) (ready any, headline string, err error)
+}
+
+// PrepareChild checks the task that a call asks for, and lays its input into the bucket.
+func (a *Activities) PrepareChild(ctx context.Context, req ChildRequest) (Child, error) {
+	heart := startHeart(ctx, "preparing a task")
+	defer heart.Stop()
+	r := &toolRun{Activities: a, ToolRequest: ToolRequest{Task: req.Task, Turn: req.Turn, Call: req.Call, Request: req.Request}, heart: heart}
+	if err := r.load(ctx); err != nil {
+		return Child{}, err
+	}
+	if refused := r.refused(); refused != nil {
+		return Child{Refused: refused.Text}, nil
+	}
+	var want struct {
+		Kind  string
+		Input json.RawMessage
+	}
+	if err := r.arguments(&want); err != nil {
+		return Child{}, err
+	}
+	ready, headline, err := a.Inputs.Prepare(want.Kind, want.Input)
+	if told, ok := errors.AsType[*task.Error](err); ok {
+		return Child{Refused: wrongInput(told)}, nil
+	}
+	if err != nil {
+		return Child{}, err
+	}
+	child := Child{Kind: want.Kind, InputKey: storage.InputKey(req.ID, "agent"), Headline: headline}
+	return child, a.Bucket.PutJSON(ctx, child.InputKey, ready)
+}
+
+// wrongInput tells every fault of an input.
+func wrongInput(e *task.Error) string {
+	text := "the task was not started: " + e.Detail
+	for _, at := range e.Errors {
+		text += fmt.Sprintf("; %s %s", at.Pointer, at.Detail)
+	}
+	return text
+}

@@ -1,0 +1,213 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/activity"
+
+	"longhaul/internal/llm"
+	"longhaul/internal/schema"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/internal/tool"
+)
+
+// Toolbox has the tools that need to know nothing of the task: tool.Kit.
+type Toolbox interface {
+	Define(ctx context.Context, specs []task.ToolSpec) ([]tool.Definition, error)
+	Run(ctx context.Context, d tool.Definition, call tool.Call) (tool.Result, error)
+}
+
+// ToolRequest asks to carry out a tool call of a turn.
+type ToolRequest struct {
+	Task    Task
+	Turn    int
+	Call    int    // its place in the turn, from 0
+	Request string // id of the request for input that had to be answered first; "" for none
+	Instead string // what to tell the model instead of carrying the call out; "" carries it out
+	Child   string // id of the task that the call started; "" for none
+}
+
+// ToolDone is what came of a tool call.
+type ToolDone struct {
+	IsError bool
+	Decided task.Action // what a person, or the clock, decided; "" if nobody was asked
+}
+
+// RunTool carries out a tool call and keeps its result. A call that has its result is not made again. One that
+// may change something is made once: if its end is not known, because a worker was lost in the middle of it, the
+// model is told just that.
+func (a *Activities) RunTool(ctx context.Context, req ToolRequest) (ToolDone, error) {
+	heart := startHeart(ctx, "using a tool")
+	defer heart.Stop()
+	key := storage.AgentCallKey(req.Task.ID, req.Turn, req.Call, "result.json")
+	var done callResult
+	err := a.Bucket.GetJSON(ctx, key, &done)
+	if err == nil {
+		return ToolDone{IsError: done.IsError}, nil
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return ToolDone{}, err
+	}
+	r := &toolRun{Activities: a, ToolRequest: req, heart: heart}
+	if err := r.load(ctx); err != nil {
+		return ToolDone{}, err
+	}
+	result, err := r.carryOut(ctx)
+	if err != nil {
+		return ToolDone{}, err
+	}
+	kept := callResult{Text: result.Text, IsError: result.IsError}
+	return ToolDone{IsError: kept.IsError, Decided: r.reply.Action}, a.Bucket.PutJSON(context.WithoutCancel(ctx), key, kept)
+}
+
+// toolRun is a tool call at work.
+type toolRun struct {
+	*Activities
+	ToolRequest
+	heart *heart
+	call  llm.ToolCall
+	tool  tool.Definition
+	reply task.Reply
+}
+
+// load finds out what is to be done, and what a person said about it.
+func (r *toolRun) load(ctx context.Context) error {
+	var kept turn
+	if err := r.Bucket.GetJSON(ctx, storage.AgentTurnKey(r.Task.ID, r.Turn), &kept); err != nil {
+		return err
+	}
+	r.call = kept.Answer.ToolCalls[r.Call]
+	tools, err := r.agentTools(ctx, r.Task)
+	if err != nil {
+		return err
+	}
+	r.tool, _ = find(tools, r.call.Name)
+	r.heart.note(func(b *Beat) { b.Stage = "using " + r.call.Name })
+	if r.Request != "" {
+		r.reply, err = r.standing(ctx)
+	}
+	return err
+}
+
+// standing is the reply that counts: the person's, or the clock's if that was first.
+func (r *toolRun) standing(ctx context.Context) (task.Reply, error) {
+	key := storage.ReplyKey(r.Task.ID, r.Request)
+	expired := task.Reply{Request: r.Request, Action: task.Expire}
+	if wrote, err := r.Bucket.PutNewJSON(ctx, key, expired); err != nil || wrote {
+		return expired, err
+	}
+	var reply task.Reply
+	err := r.Bucket.GetJSON(ctx, key, &reply)
+	return reply, err
+}
+
+// carryOut does what was asked for, or says why not.
+func (r *toolRun) carryOut(ctx context.Context) (tool.Result, error) {
+	if refused := r.refused(); refused != nil {
+		return *refused, nil
+	}
+	if r.reply.Action == task.Respond {
+		return tool.Result{Text: r.reply.Text}, nil
+	}
+	if r.Child != "" {
+		return r.childResult(ctx)
+	}
+	if own, ok := ownTools[r.tool.Spec.Builtin]; ok {
+		return own(r, ctx)
+	}
+	return r.once(ctx)
+}
+
+// refused is what the model is told of a call that is not to be made; nil for one that is.
+func (r *toolRun) refused() *tool.Result {
+	switch {
+	case r.Instead != "":
+		return refusal("%s", r.Instead)
+	case r.call.Fault != "":
+		return refusal("%s", r.call.Fault)
+	case r.tool.Approval && len(r.call.Arguments) > mostShown:
+		return refusal("the arguments have %d bytes, more than the %d that a person can be shown; make them shorter", len(r.call.Arguments), mostShown)
+	case r.reply.Action == task.Deny:
+		return refusal("a person denied this call and it was not made. %s", r.reply.Reason)
+	case r.reply.Action == task.Expire:
+		return refusal("nobody answered in time, and nothing was done")
+	case r.reply.Action == task.Approve:
+		return r.edit()
+	default:
+		return nil
+	}
+}
+
+func refusal(format string, args ...any) *tool.Result {
+	return &tool.Result{Text: fmt.Sprintf(format, args...), IsError: true}
+}
+
+// edit takes over the arguments that a person gave instead, if they fit the tool.
+func (r *toolRun) edit() *tool.Result {
+	if len(r.reply.Arguments) == 0 {
+		return nil
+	}
+	compiled, err := schema.Compile(r.tool.Parameters)
+	if err == nil {
+		if found := compiled.Check(r.reply.Arguments); len(found) > 0 {
+			return refusal("a person changed the arguments to ones that do not fit the tool (%s %s); the call was not made", found[0].Pointer, found[0].Detail)
+		}
+	}
+	r.call.Arguments = r.reply.Arguments
+	return nil
+}
+
+// safeAttempts is how often a call that only reads is made.
+const safeAttempts = 3
+
+// once makes a call that goes out. Before one that may change something a mark is set: an attempt that finds it does
+// not know how far the one before came, and makes no other.
+func (r *toolRun) once(ctx context.Context) (tool.Result, error) {
+	if !r.tool.Safe {
+		first, err := r.Bucket.PutNewJSON(ctx, storage.AgentCallKey(r.Task.ID, r.Turn, r.Call, "sent.json"), r.call)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if !first {
+			return *unknownEnd(), nil
+		}
+	}
+	result, err := r.Tools.Run(ctx, r.tool, tool.Call{
+		ID: r.Task.ID + "-" + callID(r.Turn, r.Call), Tenant: r.Task.Tenant, Arguments: r.call.Arguments,
+	})
+	switch {
+	case err == nil:
+		return result, nil
+	case ctx.Err() != nil:
+		return tool.Result{}, stopped(ctx, Beat{})
+	case !r.tool.Safe:
+		r.Log.Warn("tool call with an unknown end", "task", r.Task.ID, "tool", r.tool.Name, "error", err)
+		return *unknownEnd(), nil
+	case activity.GetInfo(ctx).Attempt < safeAttempts:
+		return tool.Result{}, err
+	default:
+		return *refusal("the call failed %d times: %s", safeAttempts, err), nil
+	}
+}
+
+func unknownEnd() *tool.Result {
+	return refusal("the connection was lost in the middle of this call. It is not known whether it was carried out, and it is not made again by itself: find out before you repeat it")
+}
+
+// ownTools are those that need to know the task.
+var ownTools = map[string]func(r *toolRun, ctx context.Context) (tool.Result, error){
+	"write_artifact": (*toolRun).writeArtifact,
+	"read_more":      (*toolRun).readMore,
+}
+
+// arguments reads the call's arguments, which are valid by the tool's schema.
+func (r *toolRun) arguments(into any) error {
+	if err := json.Unmarshal(r.call.Arguments, into); err != nil {
+		return fmt.Errorf("arguments of %s: %w", r.call.Name, err)
+	}
+	return nil
+}

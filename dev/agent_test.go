@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// desk is a service that agents call: it remembers what it was asked for, by idempotency key.
+type desk struct {
+	*httptest.Server
+	mu    sync.Mutex
+	calls []string // the bodies or queries, in order
+	keys  map[string]int
+	delay time.Duration
+}
+
+func newDesk(t testing.TB) *desk {
+	d := &desk{keys: map[string]int{}}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body json.RawMessage
+		_ = json.NewDecoder(r.Body).Decode(&body) // a GET has none
+		d.mu.Lock()
+		d.calls = append(d.calls, r.URL.RawQuery+string(body))
+		d.keys[r.Header.Get("Idempotency-Key")]++
+		delay := d.delay
+		d.mu.Unlock()
+		time.Sleep(delay)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"done":%q}`, r.URL.RawQuery+string(body))
+	}))
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *desk) made() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string(nil), d.calls...)
+}
+
+// tool is a tool of the desk.
+func (d *desk) tool(name, method string, approval task.Approval) task.ToolSpec {
+	return task.ToolSpec{Approval: approval, HTTP: &task.HTTPTool{
+		Name: name, Description: name, Method: method, URL: d.URL + "/" + name,
+		Parameters: map[string]any{"type": "object", "properties": map[string]any{"q": map[string]any{"type": "string"}}, "required": []string{"q"}},
+	}}
+}
+
+// private lets workers call a service on this machine.
+func (d *desk) private() string {
+	return "LONGHAUL_TOOLS_ALLOW_PRIVATE=" + strings.TrimPrefix(d.URL, "http://")
+}
+
+// submitAgent starts an agent.
+func (s *stack) submitAgent(in task.AgentInput) string {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]any{"kind": "agent", "input": in})
+	require.NoError(s.t, err)
+	status, answer := s.post("/v1/tasks", string(body))
+	require.Equal(s.t, http.StatusAccepted, status, answer)
+	var t task.Task
+	require.NoError(s.t, json.Unmarshal([]byte(answer), &t))
+	return t.ID
+}
+
+// plan answers the turns of an agent in order; the last one all that follow. A turn is known by the tool messages before
+// it, so that a turn that is asked for again is answered alike.
+func (s *stack) plan(turns ...llmtest.Reply) {
+	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		var body struct{ Messages []struct{ Role string } }
+		_ = json.Unmarshal(c.Body, &body)
+		n := 0
+		for _, m := range body.Messages {
+			if m.Role == "assistant" {
+				n++
+			}
+		}
+		return turns[min(n, len(turns)-1)]
+	})
+}
+
+func uses(tool string, queries ...string) llmtest.Reply {
+	var calls []llmtest.ToolCall
+	for _, q := range queries {
+		calls = append(calls, llmtest.ToolCall{Name: tool, Arguments: fmt.Sprintf(`{"q":%q}`, q)})
+	}
+	return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, calls...)
+}
+
+func says(text string) llmtest.Reply {
+	return llmtest.Answer(text, llmtest.Usage{Input: 50, Output: 5})
+}
+
+func sum(expression string) llmtest.Reply {
+	return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, llmtest.ToolCall{Name: "calculator", Arguments: fmt.Sprintf(`{"expression":%q}`, expression)})
+}
+
+// asked waits until a task asks for input, and gives the request.
+func (s *stack) asked(id string) task.InputRequest {
+	s.t.Helper()
+	var request task.InputRequest
+	require.Eventually(s.t, func() bool {
+		t, err := s.client.Get(s.t.Context(), id)
+		if err != nil || t.Status != task.InputRequired {
+			return false
+		}
+		for _, request = range t.InputRequests {
+			return true
+		}
+		return false
+	}, time.Minute, 50*time.Millisecond, "the task asks for nothing")
+	return request
+}
+
+func write(name string) llmtest.Reply {
+	return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, llmtest.ToolCall{Name: "write_artifact", Arguments: fmt.Sprintf(`{"name":%q,"content":"a,b"}`, name)})
+}
+
+func recordApproval(s *stack) string {
+	s.plan(sum("6*7"), write("t.csv"), says("Forty-two."))
+	id := s.submitAgent(task.AgentInput{Goal: "compute", Tools: []task.ToolSpec{{Builtin: "calculator"}, {Builtin: "write_artifact", Approval: task.Always}}})
+	request := s.asked(id)
+	_, err := s.client.Input(s.soon(), id, task.Reply{Request: request.ID, Action: task.Approve})
+	require.NoError(s.t, err)
+	return s.finish(id).ID
+}
+
+func recordChild(s *stack) string {
+	s.provider.On("The harbour", says("A harbour."))
+	s.plan(llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."}]}}`}), says("Done."))
+	return s.finish(s.submitAgent(task.AgentInput{Goal: "summarise", Tools: []task.ToolSpec{{Builtin: "run_task"}}, Documents: []task.Document{{Text: "A note."}}})).ID
+}
+
+// steady is a provider whose agent computes so many times and then reports; what it is asked to remember it does.
+func (s *stack) steady(turns int) {
+	n := 0
+	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		usage := llmtest.Usage{Input: len(c.Prompt)/4 + 1, Output: 5}
+		switch {
+		case len(c.Tools) == 0:
+			return llmtest.Answer("Sums were made.", usage)
+		case n >= turns:
+			return llmtest.Answer("All sums are made.", usage)
+		}
+		n++
+		return llmtest.ToolCalls(usage, llmtest.ToolCall{Name: "calculator", Arguments: fmt.Sprintf(`{"expression":"%d+%d"}`, n, n)})
+	})
+}
+
+func recordCompacted(s *stack) string {
+	s.steady(8)
+	return s.finish(s.submitAgent(task.AgentInput{Goal: "compute " + strings.Repeat("all the sums ", 900), Tools: []task.ToolSpec{{Builtin: "calculator"}}})).ID
+}
+
+func recordLongAgent(s *stack) string {
+	s.steady(12)
+	return s.finish(s.submitAgent(task.AgentInput{Goal: "compute", Tools: []task.ToolSpec{{Builtin: "calculator"}}})).ID
+}
+
+func recordCancelledAgent(s *stack) string {
+	s.plan(write("t.csv"), says("never"))
+	id := s.submitAgent(task.AgentInput{Goal: "write", Tools: []task.ToolSpec{{Builtin: "write_artifact", Approval: task.Always}}})
+	s.asked(id)
+	_, err := s.client.Cancel(s.soon(), id)
+	require.NoError(s.t, err)
+	return s.finish(id).ID
+}
+
+var _ = workflows.ChildID

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/serviceerror"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// Input hands a task what a person says: the answer to one of its requests, or a message. An answer counts once: the
+// first is kept, the same again changes nothing, and another one is task.Conflict, as is an answer to a request that is
+// not open any more.
+func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply) (task.Task, error) {
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return task.Task{}, err
+	}
+	t := e.build(d.facts, d.snapshot, d.status)
+	if t.Done || t.Status == task.Cancelling {
+		return t, task.Errorf(task.Conflict, "the task is %s and hears nothing any more", t.Status)
+	}
+	said := workflows.Said{Request: reply.Request}
+	if reply.Request == "" {
+		said.Message, err = e.keepMessage(ctx, t, reply)
+	} else {
+		err = e.keepAnswer(ctx, t, reply)
+	}
+	if err != nil {
+		return t, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
+	if err := e.Client.SignalWorkflow(ctx, id, "", workflows.SignalInput, said); err != nil {
+		if is[*serviceerror.NotFound](err) {
+			return t, task.Errorf(task.Conflict, "the task ended in the same moment")
+		}
+		return t, words(err, id)
+	}
+	return e.Get(ctx, tenant, id)
+}
+
+// keepMessage puts a message into the bucket and gives its key.
+func (e *Engine) keepMessage(ctx context.Context, t task.Task, reply task.Reply) (string, error) {
+	if kind, ok := workflows.Find(t.Kind); !ok || !kind.Hears {
+		return "", task.Errorf(task.Conflict, "a task of kind %s takes no messages", t.Kind)
+	}
+	key := storage.ReplyKey(t.ID, "message-"+strings.ToLower(rand.Text()[:16]))
+	return key, e.Bucket.PutJSON(ctx, key, reply)
+}
+
+// keepAnswer puts an answer into the bucket, if it is the first.
+func (e *Engine) keepAnswer(ctx context.Context, t task.Task, reply task.Reply) error {
+	key := storage.ReplyKey(t.ID, reply.Request)
+	request, open := t.InputRequests[reply.Request]
+	if open {
+		if err := fits(request, reply); err != nil {
+			return err
+		}
+		if wrote, err := e.Bucket.PutNewJSON(ctx, key, reply); err != nil || wrote {
+			return err
+		}
+	}
+	var before task.Reply
+	err := e.Bucket.GetJSON(ctx, key, &before)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return task.Errorf(task.Conflict, "the task has no open request %q", reply.Request)
+	case err != nil:
+		return err
+	case reflect.DeepEqual(before, reply):
+		return nil // the same again: perhaps it was not heard the first time
+	case before.Action == task.Expire:
+		return task.Errorf(task.Conflict, "the time to answer was over; the task went on without")
+	default:
+		return task.Errorf(task.Conflict, "it was answered before: %s", before.Action)
+	}
+}
+
+// fits refuses an answer that does not belong to its request.
+func fits(request task.InputRequest, reply task.Reply) error {
+	switch {
+	case request.Kind == "question" && reply.Action != task.Respond && reply.Action != task.Deny:
+		return invalid("/action", "a question takes answer or deny")
+	case request.Kind == "approval" && reply.Action != task.Approve && reply.Action != task.Deny:
+		return invalid("/action", "an approval takes approve or deny")
+	case len(request.Choices) > 0 && reply.Action == task.Respond && !slices.Contains(request.Choices, reply.Text):
+		return invalid("/text", "must be one of the choices: %s", strings.Join(request.Choices, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/task"
+)
+
+// asks makes a task that asks for what is given.
+func (d *desk) asks(requests ...task.InputRequest) string {
+	d.t.Helper()
+	code, out, errOut := d.run("submit", "summary", d.write("a.txt", "text"))
+	require.Zero(d.t, code, errOut)
+	id := out[:len(out)-1]
+	d.tasks.Change(id, func(t *task.Task) {
+		t.Status, t.InputRequests = task.InputRequired, map[string]task.InputRequest{}
+		for _, r := range requests {
+			t.InputRequests[r.ID] = r
+		}
+	})
+	return id
+}
+
+func TestSay(t *testing.T) {
+	t.Parallel()
+	approval := task.InputRequest{ID: "call-1-1", Kind: "approval", Tool: "book", Arguments: json.RawMessage(`{"room":7}`)}
+	question := task.InputRequest{ID: "call-1-2", Kind: "question", Question: "Sea or hills?", Choices: []string{"sea", "hills"}}
+	d := newDesk(t, nil)
+
+	id := d.asks(approval, question)
+	_, out, _ := d.run("get", id)
+	require.Contains(t, out, `call-1-1: may book be called with {"room":7}?`)
+	require.Contains(t, out, "call-1-2: Sea or hills? (sea, hills)")
+
+	for name, test := range map[string]struct {
+		args []string
+		said string
+	}{
+		"the only approval": {[]string{"approve", "ID"}, "approve "},
+		"changed":           {[]string{"approve", "ID", "--arguments", `{"room":8}`}, `approve {"room":8}`},
+		"named":             {[]string{"deny", "ID", "call-1-1", "--reason", "too dear"}, "deny too dear"},
+		"the only question": {[]string{"answer", "ID", "hills"}, "answer hills"},
+		"a message":         {[]string{"tell", "ID", "hurry"}, "message hurry"},
+	} {
+		id := d.asks(approval, question)
+		test.args[1] = id
+		code, _, errOut := d.run(test.args...)
+		require.Zero(t, code, name+errOut)
+		_, out, _ := d.run("get", id, "--json")
+		var got task.Task
+		require.NoError(t, json.Unmarshal([]byte(out), &got))
+		require.Equal(t, test.said, got.Progress.Message, name)
+	}
+
+	id = d.asks(approval, question)
+	code, _, errOut := d.run("deny", id)
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errOut, "name one: call-1-1, call-1-2")
+	code, _, errOut = d.run("approve", id, "--arguments", "{half")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errOut, "--arguments must be JSON")
+}

@@ -1,0 +1,457 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/internal/tool"
+	"longhaul/workflows"
+)
+
+// toolbox is a set of tools that remembers what was called: look, which only reads, and book, which does something.
+type toolbox struct {
+	mu    sync.Mutex
+	calls []tool.Call
+	fail  map[string]error // by the call's arguments; once
+	long  int              // bytes of a result of look
+}
+
+var anything = json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"],"additionalProperties":false}`)
+
+func (k *toolbox) Define(_ context.Context, specs []task.ToolSpec) ([]tool.Definition, error) {
+	var all []tool.Definition
+	for _, s := range specs {
+		d := tool.Definition{Name: s.Builtin, Description: s.Builtin, Parameters: anything, Safe: true, Spec: s}
+		switch {
+		case s.HTTP != nil:
+			d.Name, d.Safe = s.HTTP.Name, s.HTTP.Method == "GET"
+		case s.Builtin == "ask_user":
+			d.Parameters = json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"},"choices":{"type":"array","items":{"type":"string"}}},"required":["question"]}`)
+		case s.Builtin == "write_artifact":
+			d.Parameters = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"content":{"type":"string"}},"required":["name","content"]}`)
+		case s.Builtin == "run_task":
+			d.Parameters = json.RawMessage(`{"type":"object","properties":{"kind":{"type":"string"},"input":{"type":"object"}},"required":["kind","input"]}`)
+		case s.Builtin == "read_more":
+			d.Parameters = json.RawMessage(`{"type":"object","properties":{"call":{"type":"string"},"offset":{"type":"integer"}},"required":["call","offset"]}`)
+		}
+		d.Approval = s.Approval == task.Always
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+func (k *toolbox) Run(_ context.Context, d tool.Definition, call tool.Call) (tool.Result, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.calls = append(k.calls, call)
+	if err := k.fail[string(call.Arguments)]; err != nil {
+		delete(k.fail, string(call.Arguments))
+		return tool.Result{}, err
+	}
+	return tool.Result{Text: d.Name + " of " + string(call.Arguments) + strings.Repeat(".", k.long)}, nil
+}
+
+func (k *toolbox) made() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []string
+	for _, c := range k.calls {
+		all = append(all, string(c.Arguments))
+	}
+	return all
+}
+
+var (
+	look = task.ToolSpec{HTTP: &task.HTTPTool{Name: "look", Method: "GET"}}
+	book = task.ToolSpec{HTTP: &task.HTTPTool{Name: "book", Method: "POST"}, Approval: task.Always}
+)
+
+func uses(name string, queries ...string) llmtest.Reply {
+	var calls []llmtest.ToolCall
+	for _, q := range queries {
+		calls = append(calls, llmtest.ToolCall{Name: name, Arguments: fmt.Sprintf(`{"q":%q}`, q)})
+	}
+	return llmtest.ToolCalls(llmtest.Usage{Input: 100, Output: 10}, calls...)
+}
+
+func says(text string) llmtest.Reply {
+	return llmtest.Answer(text, llmtest.Usage{Input: 100, Output: 10})
+}
+
+// startAgent lays the input down and gives the facts of an agent. Replies answer its turns in order, the last one all
+// that follow.
+func (b *bench) startAgent(in task.AgentInput, replies ...llmtest.Reply) workflows.Facts {
+	in.Normalize()
+	n := 0
+	b.provider.Handle(func(llmtest.Call) llmtest.Reply {
+		n++
+		return replies[min(n, len(replies))-1]
+	})
+	key := storage.InputKey(b.id, "test")
+	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), key, in))
+	return workflows.Facts{ID: b.id, Kind: "agent", Tenant: "acme", Lineage: taskID, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
+}
+
+func (b *bench) runAgent(facts workflows.Facts) workflows.Snapshot {
+	b.env.ExecuteWorkflow("agent", workflows.Start{Facts: facts})
+	require.True(b.t, b.env.IsWorkflowCompleted())
+	return b.state()
+}
+
+func (b *bench) agentOutput() activities.AgentOutput {
+	var out activities.AgentOutput
+	require.NoError(b.t, b.bucket.GetJSON(b.t.Context(), storage.ResultKey(b.id), &out))
+	return out
+}
+
+// reply does what the API does: the bucket first, then the signal.
+func (b *bench) reply(r task.Reply) {
+	wrote, err := b.bucket.PutNewJSON(b.t.Context(), storage.ReplyKey(b.id, r.Request), r)
+	require.NoError(b.t, err)
+	require.True(b.t, wrote)
+	b.env.SignalWorkflow(workflows.SignalInput, workflows.Said{Request: r.Request})
+}
+
+func TestAgent_worksAndReports(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "find out", Tools: []task.ToolSpec{look}},
+		uses("look", "a", "b", "c"), uses("look", "d"), says("# All of it")))
+
+	require.NoError(t, b.env.GetWorkflowError())
+	require.Equal(t, task.Succeeded, s.State)
+	require.Equal(t, task.Full, s.Outcome)
+	require.Equal(t, "# All of it", b.agentOutput().Report)
+	require.ElementsMatch(t, []string{`{"q":"a"}`, `{"q":"b"}`, `{"q":"c"}`, `{"q":"d"}`}, b.tools.made())
+	calls := b.provider.Calls()
+	require.Len(t, calls, 3)
+	require.Equal(t, []string{`look of {"q":"a"}`, `look of {"q":"b"}`, `look of {"q":"c"}`}, calls[1].Results, "in the order asked for")
+	require.EqualValues(t, 3, s.Usage.Requests)
+	ids := map[string]bool{}
+	for _, c := range b.tools.calls {
+		ids[c.ID] = true
+	}
+	require.Len(t, ids, 4, "ids are unique although the model's are not")
+}
+
+func TestAgent_resultOfASchema(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	form := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []string{"n"}, "additionalProperties": false}
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "count", Tools: []task.ToolSpec{look}, OutputSchema: form},
+		uses("look", "a"), says("I am done."), says("seven"), says(`{"n":7}`)))
+
+	require.Equal(t, task.Full, s.Outcome)
+	require.JSONEq(t, `{"n":7}`, string(b.agentOutput().Output))
+	require.Len(t, b.provider.Calls(), 4, "an answer that breaks the schema is mended once")
+	require.Positive(t, s.Usage.WastedTokens)
+}
+
+func TestAgent_approval(t *testing.T) {
+	t.Parallel()
+	const id = "call-1-1"
+	tests := map[string]struct {
+		reply  *task.Reply // nil: nobody answers
+		made   []string
+		result string
+	}{
+		"approved":      {&task.Reply{Request: id, Action: task.Approve}, []string{`{"q":"room"}`}, `book of {"q":"room"}`},
+		"denied":        {&task.Reply{Request: id, Action: task.Deny, Reason: "too dear"}, nil, "Error: a person denied this call and it was not made. too dear"},
+		"changed":       {&task.Reply{Request: id, Action: task.Approve, Arguments: json.RawMessage(`{"q":"tent"}`)}, []string{`{"q":"tent"}`}, `book of {"q":"tent"}`},
+		"changed badly": {&task.Reply{Request: id, Action: task.Approve, Arguments: json.RawMessage(`{"p":1}`)}, nil, "do not fit the tool"},
+		"nobody":        {nil, nil, "nobody answered in time"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			facts := b.startAgent(task.AgentInput{Goal: "book", Tools: []task.ToolSpec{book}, AnswerWithin: 3600}, uses("book", "room"), says("done"))
+			b.env.RegisterDelayedCallback(func() {
+				s := b.state()
+				require.Equal(t, task.InputRequired, s.State)
+				request := s.Requests[id]
+				require.Equal(t, "book", request.Tool)
+				require.JSONEq(t, `{"q":"room"}`, string(request.Arguments))
+				require.Equal(t, time.Hour, request.ExpiresAt.Sub(request.CreatedAt))
+				require.Empty(t, b.tools.made(), "nothing is called before")
+				if test.reply != nil {
+					b.reply(*test.reply)
+				}
+			}, 10*time.Minute)
+			s := b.runAgent(facts)
+
+			require.Equal(t, task.Succeeded, s.State)
+			require.Empty(t, s.Requests)
+			require.Equal(t, test.made, b.tools.made())
+			calls := b.provider.Calls()
+			require.Contains(t, calls[1].Results[0], test.result)
+		})
+	}
+}
+
+func TestAgent_asksAPerson(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ask := llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "ask_user", Arguments: `{"question":"Sea or hills?","choices":["sea","hills"]}`})
+	facts := b.startAgent(task.AgentInput{Goal: "plan", Tools: []task.ToolSpec{{Builtin: "ask_user"}}}, ask, says("To the hills."))
+	b.env.RegisterDelayedCallback(func() {
+		request := b.state().Requests["call-1-1"]
+		require.Equal(t, "question", request.Kind)
+		require.Equal(t, "Sea or hills?", request.Question)
+		require.Equal(t, []string{"sea", "hills"}, request.Choices)
+		b.reply(task.Reply{Request: "call-1-1", Action: task.Respond, Text: "hills"})
+	}, time.Hour)
+	require.Equal(t, task.Succeeded, b.runAgent(facts).State)
+	require.Equal(t, []string{"hills"}, b.provider.Calls()[1].Results)
+}
+
+// Guards end the run with what it has.
+func TestAgent_guards(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		in      task.AgentInput
+		replies []llmtest.Reply
+		turns   int
+		calls   int
+		stopped string
+	}{
+		"steps": {
+			task.AgentInput{MaxSteps: 4}, []llmtest.Reply{uses("look", "a"), uses("look", "b"), uses("look", "c"), says("so far")}, 4, 3, "limit of 4 steps",
+		},
+		"one step": {task.AgentInput{MaxSteps: 1}, []llmtest.Reply{says("at once")}, 1, 0, "limit of 1 steps"},
+		"tool calls": {
+			task.AgentInput{MaxToolCalls: 2}, []llmtest.Reply{uses("look", "a", "b", "c"), says("so far")}, 2, 2, "limit of 2 tool calls",
+		},
+		"the same call for ever": {
+			task.AgentInput{}, []llmtest.Reply{uses("look", "a"), uses("look", "a"), uses("look", "a"), uses("look", "a"), uses("look", "a"), uses("look", "a"), uses("look", "a"), uses("look", "a"), says("so far")}, 9, 3, "again and again",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			test.in.Goal, test.in.Tools = "find out", []task.ToolSpec{look}
+			s := b.runAgent(b.startAgent(test.in, test.replies...))
+			require.Equal(t, task.Succeeded, s.State)
+			require.Equal(t, task.Partial, s.Outcome)
+			out := b.agentOutput()
+			require.Contains(t, out.Stopped, test.stopped)
+			require.NotEmpty(t, out.Report)
+			require.Equal(t, test.turns, out.Turns)
+			require.Len(t, b.provider.Calls(), test.turns)
+			require.Len(t, b.tools.made(), test.calls)
+		})
+	}
+}
+
+// A tool whose end is not known: one that reads is called again, one that does something is not.
+func TestAgent_unknownEnds(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("connection lost")
+	free := task.ToolSpec{HTTP: &task.HTTPTool{Name: "book", Method: "POST"}}
+	for name, test := range map[string]struct {
+		spec   task.ToolSpec
+		calls  int
+		result string
+	}{
+		"reads":          {look, 2, `look of {"q":"a"}`},
+		"does something": {free, 1, "not known whether it was carried out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.tools.fail = map[string]error{`{"q":"a"}`: lost}
+			b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{test.spec}}, uses(test.spec.HTTP.Name, "a"), says("done")))
+			require.Len(t, b.tools.made(), test.calls)
+			require.Contains(t, b.provider.Calls()[1].Results[0], test.result)
+		})
+	}
+}
+
+// Calls that cannot be carried out are told to the model, which goes on (PE-12).
+func TestAgent_faults(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	wrong := llmtest.ToolCalls(llmtest.Usage{},
+		llmtest.ToolCall{Name: "look", Arguments: `{"p":1}`}, llmtest.ToolCall{Name: "fly"}, llmtest.ToolCall{Name: "look", Arguments: `{"q":"a"}`})
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, wrong, says("done")))
+	require.Equal(t, task.Succeeded, s.State)
+	results := b.provider.Calls()[1].Results
+	require.Len(t, results, 3, "every call has exactly one answer")
+	require.Contains(t, results[0], "Error:")
+	require.Contains(t, results[1], "Error:")
+	require.Equal(t, `look of {"q":"a"}`, results[2])
+	require.Len(t, b.tools.made(), 1)
+}
+
+// A message is heard before the next turn, also one that comes with the last answer.
+func TestAgent_messages(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.startAgent(task.AgentInput{Goal: "book", Tools: []task.ToolSpec{book}}, uses("book", "room"), says("done"))
+	b.env.RegisterDelayedCallback(func() {
+		key := storage.ReplyKey(b.id, "message-1")
+		require.NoError(t, b.bucket.PutJSON(t.Context(), key, task.Reply{Action: task.Tell, Text: "take the cheap one"}))
+		for range 2 { // heard twice, it counts once
+			b.env.SignalWorkflow(workflows.SignalInput, workflows.Said{Message: key})
+		}
+		b.reply(task.Reply{Request: "call-1-1", Action: task.Deny})
+	}, time.Minute)
+	require.Equal(t, task.Succeeded, b.runAgent(facts).State)
+	require.Equal(t, 1, strings.Count(b.provider.Calls()[1].Prompt, "take the cheap one"))
+}
+
+// A conversation that grows long is compacted: the newest turns stay, the rest becomes a memory of it.
+func TestAgent_compacts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.tools.long = 3000
+	n := 0
+	facts := b.startAgent(task.AgentInput{Goal: "read it all", Tools: []task.ToolSpec{look}}, says("never"))
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		usage := llmtest.Usage{Input: len(c.Prompt) / 4, Output: 10}
+		switch {
+		case len(c.Tools) == 0:
+			return llmtest.Answer("What matters: page 1 was read.", usage)
+		case n == 8:
+			return llmtest.Answer("All read.", usage)
+		}
+		n++
+		return llmtest.ToolCalls(usage, llmtest.ToolCall{Name: "look", Arguments: fmt.Sprintf(`{"q":"page %d"}`, n)})
+	})
+	s := b.runAgent(facts)
+	require.Equal(t, task.Succeeded, s.State)
+	require.Positive(t, b.agentOutput().Compacted)
+	calls := b.provider.Calls()
+	last := calls[len(calls)-1].Prompt
+	require.Contains(t, last, "What matters: page 1 was read.")
+	require.NotContains(t, last, `look of {"q":"page 1"}`)
+	require.Contains(t, last, `look of {"q":"page 8"}`)
+	require.Len(t, b.tools.made(), 8)
+}
+
+// A run whose history has grown long goes on in a new one, in the middle of the work.
+func TestAgent_goesOnInANewRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.startAgent(task.AgentInput{Goal: "find out", Tools: []task.ToolSpec{look}}, uses("look", "a"), uses("look", "b"), says("done"))
+	b.env.RegisterDelayedCallback(func() { b.env.SetContinueAsNewSuggested(true) }, 0)
+	start := workflows.Start{Facts: facts}
+	for range 5 {
+		b.env.ExecuteWorkflow("agent", start)
+		var next *workflow.ContinueAsNewError
+		if !errors.As(b.env.GetWorkflowError(), &next) {
+			break
+		}
+		start = workflows.Start{}
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &start))
+		b.renew()
+	}
+	require.NoError(t, b.env.GetWorkflowError())
+	require.Equal(t, "done", b.agentOutput().Report)
+	require.Len(t, b.provider.Calls(), 3)
+	require.Len(t, b.tools.made(), 2)
+}
+
+// A cancel keeps what was said by then, and every call has an answer in the transcript.
+func TestAgent_cancel(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.startAgent(task.AgentInput{Goal: "book", Tools: []task.ToolSpec{book}},
+		llmtest.Stream(llmtest.Delta("I will book a room.", ""),
+			llmtest.Choice(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"book","arguments":"{\"q\":\"room\"}"}}]}`, ""),
+			llmtest.Delta("", "tool_calls"), "[DONE]"))
+	b.env.RegisterDelayedCallback(b.env.CancelWorkflow, time.Minute)
+	s := b.runAgent(facts)
+	require.Equal(t, task.Cancelled, s.State)
+	require.Equal(t, task.Partial, s.Outcome)
+	require.Empty(t, b.tools.made())
+	require.Equal(t, "I will book a room.", b.agentOutput().Report)
+	transcript, err := b.bucket.Get(t.Context(), storage.ArtifactKey(b.id, "transcript.jsonl"))
+	require.NoError(t, err)
+	require.Contains(t, string(transcript), "There is no result of this call.")
+}
+
+// What a model writes is kept as a file, and more of a long result can be read.
+func TestAgent_ownTools(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.tools.long = 30_000
+	b.do.ContextTokens = 1_000_000
+	write := func(name string) llmtest.ToolCall {
+		return llmtest.ToolCall{Name: "write_artifact", Arguments: fmt.Sprintf(`{"name":%q,"content":"a,b"}`, name)}
+	}
+	more := llmtest.ToolCall{Name: "read_more", Arguments: `{"call":"call_1_1","offset":12000}`}
+	beyond := llmtest.ToolCall{Name: "read_more", Arguments: `{"call":"call_9_1","offset":0}`}
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look, {Builtin: "write_artifact"}}},
+		uses("look", "a"), llmtest.ToolCalls(llmtest.Usage{}, write("t.csv"), write("../t"), more, beyond), says("done")))
+	require.Equal(t, task.Succeeded, s.State)
+	first := b.provider.Calls()[1].Results[0]
+	require.Less(t, len(first), 13_000)
+	require.Contains(t, first, `read_more with call "call_1_1" and offset 12000`)
+	results := b.provider.Calls()[2].Results
+	require.Equal(t, "written: t.csv, 3 bytes", results[0])
+	require.Contains(t, results[1], "Error: name:")
+	require.True(t, strings.HasPrefix(results[2], "...."))
+	require.Contains(t, results[2], "characters follow, from offset")
+	require.Contains(t, results[3], "there is no call")
+	require.Equal(t, []string{"t.csv", "transcript.jsonl"}, b.agentOutput().Artifacts)
+}
+
+// A model that fails for good fails the task, which keeps what there is.
+func TestAgent_modelFails(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}},
+		uses("look", "a"), llmtest.Fail(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
+	require.Equal(t, task.Failed, s.State)
+	require.Equal(t, task.ModelAuth, s.Error.Code)
+	require.Equal(t, "work", s.Error.Step)
+}
+
+// A task that an agent starts is a task of its own, and its result comes back.
+func TestAgent_startsATask(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	run := func(input string) llmtest.ToolCall {
+		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":"summary","input":%s}`, input)}
+	}
+	b.provider.On("The harbour", says("A harbour."))
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}},
+		llmtest.ToolCalls(llmtest.Usage{}, run(`{"documents":[{"text":"The harbour was rebuilt."}]}`), run(`{"documents":[]}`)), says("done")))
+	require.NoError(t, b.env.GetWorkflowError())
+	require.Equal(t, task.Succeeded, s.State)
+	results := b.provider.Calls()[2].Results
+	require.Contains(t, results[0], workflows.ChildID(b.id, 1, 0))
+	require.Contains(t, results[0], "A harbour.")
+	require.Contains(t, results[1], "the task was not started")
+	require.Contains(t, results[1], "/documents")
+}
+
+// The budget ends the work early enough to say what there is.
+func TestAgent_budget(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, uses("look", "a"), uses("look", "b"), says("so far"))
+	facts.Budget = 230 // a turn costs 110
+	s := b.runAgent(facts)
+	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
+	require.Contains(t, b.agentOutput().Stopped, "budget")
+	require.Len(t, b.provider.Calls(), 3)
+}

@@ -1,0 +1,38 @@
+package workflows
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+)
+
+// ChildID is the id of the task that a tool call of another starts: always the same for the same call.
+func ChildID(parent string, turn, call int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", parent, turn, call))
+	return "task_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
+}
+
+// startChild starts a task on behalf of another, and waits for its end. It is a task like any other, with a state, items and
+// a result of its own; a cancel of the parent reaches it.
+func startChild(ctx workflow.Context, parent Facts, id string, made activities.Child) error {
+	kind, _ := Find(made.Kind)
+	facts := Facts{
+		ID: id, Kind: made.Kind, Tenant: parent.Tenant, Lineage: id, Labels: parent.Labels, Priority: parent.Priority,
+		Model: parent.Model, Queue: parent.Queue, CreatedAt: workflow.Now(ctx).UTC(), Deadline: parent.Deadline, Parent: parent.ID,
+		InputKey: made.InputKey,
+	}
+	first := FirstSnapshot(kind, facts)
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: id, WorkflowTaskTimeout: TaskTimeout, WaitForCancellation: true, StaticSummary: made.Headline,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		Memo:                  map[string]any{MemoFacts: facts, MemoState: first},
+		TypedSearchAttributes: facts.Attributes(first),
+	})
+	return workflow.ExecuteChildWorkflow(ctx, made.Kind, Start{Facts: facts}).Get(ctx, nil)
+}
