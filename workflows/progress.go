@@ -183,8 +183,12 @@ func closing(state task.State, c task.Counts) string {
 	if c.Cancelled > 0 {
 		text += fmt.Sprintf(", %d left undone", c.Cancelled)
 	}
-	if state == task.Succeeded {
+	switch {
+	case c.Total == 0:
+		return string(state)
+	case state == task.Succeeded:
 		return text
+	default:
+		return string(state) + "; " + text
 	}
-	return string(state) + "; " + text
 }

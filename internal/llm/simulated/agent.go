@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// readMore is a tool for what was cut, which is never missed here.
+const readMore = "read_more"
+
 // maxTurns is how often tools are asked for before the report is written.
 const maxTurns = 6
 
@@ -85,7 +88,7 @@ func (r request) plan(id string) []toolCall {
 func (r request) open(used map[string]bool, turns int) []tool {
 	var named struct{ Function struct{ Name string } }
 	_ = json.Unmarshal(r.ToolChoice, &named) // a word names no tool
-	unused := slices.DeleteFunc(slices.Clone(r.Tools), func(t tool) bool { return used[t.Function.Name] })
+	unused := slices.DeleteFunc(slices.Clone(r.Tools), func(t tool) bool { return used[t.Function.Name] || t.Function.Name == readMore })
 	switch choice := string(r.ToolChoice); {
 	case choice == `"none"`:
 		return nil

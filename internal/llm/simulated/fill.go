@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -202,6 +203,10 @@ func (f filler) text(s map[string]any, name string) any {
 			return nil
 		}
 		return f.url
+	case name == "expression":
+		return f.sum()
+	case strings.Contains(name, "name") && s["pattern"] != nil:
+		return "notes.md"
 	case slices.Contains([]string{"goal", "question", "task", "prompt", "title"}, name):
 		words = f.goal
 	case slices.Contains([]string{"summary", "report", "answer", "text", "content", "body", "description", "result", "conclusion"}, name):
@@ -214,6 +219,16 @@ func (f filler) text(s map[string]any, name string) any {
 	}
 	made := strings.TrimSpace(string(runes[:int(min(float64(len(runes)), most))]))
 	return made + strings.Repeat(".", max(0, least-len([]rune(made)))) // what the trimming took
+}
+
+var arithmetic = regexp.MustCompile(`[\d(][\d\s.()]*[-+*/^][-+*/^\d\s.()]*[\d)]`)
+
+// sum is the first calculation in the goal; nil when there is none.
+func (f facts) sum() any {
+	if found := arithmetic.FindString(f.goal); found != "" {
+		return found
+	}
+	return nil
 }
 
 // words are those of the goal that a search would be made with.
