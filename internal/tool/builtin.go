@@ -74,7 +74,7 @@ type builtin struct {
 
 func builtins() []builtin {
 	return []builtin{
-		{Fetch, "Gets the text of a web page or a document (" + "PDF, DOCX, HTML, EPUB, Markdown, CSV, plain text) from its public address. " +
+		{Fetch, "Gets the text of a web page or a document (PDF, DOCX, HTML, EPUB, Markdown, CSV, plain text) from its public address. " +
 			"A long text can be read in pieces, with offset and limit.", FetchArguments{}, true},
 		{Calculator, "Computes an expression, exactly wherever that is possible: + - * / % ^ and parentheses, pi and e, and the functions " +
 			functionNames() + ". Angles are in radians, % is the remainder, log is natural.", CalculatorArguments{}, true},
