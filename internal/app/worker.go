@@ -16,7 +16,6 @@ import (
 	"longhaul/activities"
 	"longhaul/internal/document"
 	"longhaul/internal/storage"
-	"longhaul/internal/tool"
 	"longhaul/workflows"
 )
 
@@ -110,7 +109,7 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	fetcher := document.NewFetcher(document.FetchOptions{
 		AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 	})
-	kit, err := tool.New(tool.Options{Fetcher: fetcher, Reader: reader, Scratch: scratch, Log: a.Log})
+	kit, err := a.kit(fetcher, reader, scratch)
 	end = func() { stopModel(); _ = kit.Close(); _ = reader.Close() }
 	if err != nil {
 		end()

@@ -13,6 +13,7 @@ type Config struct {
 	Worker Worker `knob:"worker"`
 	LLM    LLM    `knob:"llm"`
 	Fetch  Fetch  `knob:"fetch"`
+	Tools  Tools  `knob:"tools"`
 	Log    Log    `knob:"log"`
 }
 
@@ -80,7 +81,7 @@ type Model struct {
 	Fallbacks Names  `knob:"fallbacks" default:"" help:"models that stand in for it, in order"`
 }
 
-// Names are names of models.
+// Names are names: of models, hosts, tenants, variables.
 type Names []string
 
 // Price is what a million tokens cost.
@@ -109,6 +110,53 @@ type Fetch struct {
 	MaxBytes     Bytes         `knob:"max_bytes" default:"256MiB" min:"1KiB" help:"largest document"`
 	Timeout      time.Duration `knob:"timeout" default:"5m" min:"1s" help:"longest that one document may take"`
 }
+
+// Tools is what the tools of agents may reach.
+type Tools struct {
+	HTTP         []HTTPTool   `knob:"http" default:"" help:"tools that are a call to an address, for tasks to name"`
+	MCP          []MCPServer  `knob:"mcp" default:"" help:"servers that speak MCP, for tasks to name; each is a command to start or the url of a streamable HTTP endpoint"`
+	Secrets      []ToolSecret `knob:"secrets" default:"" help:"what headers of tools may refer to as {{secret:NAME}}, and the only hosts that it is sent to"`
+	AllowPrivate []string     `knob:"allow_private" default:"" help:"what tools may call although it is not public, MCP servers included: a network (10.1.0.0/16), a host, or host:port"`
+}
+
+// HTTPTool is a tool that is a call to an address.
+type HTTPTool struct {
+	Name        string        `knob:"name" default:"" help:"what tasks and models call it"`
+	Description string        `knob:"description" default:"" help:"what it is good for, for the model"`
+	Parameters  Object        `knob:"parameters" default:"" help:"a JSON Schema of its arguments; without one it takes none"`
+	Method      string        `knob:"method" default:"GET" oneof:"GET HEAD POST PUT PATCH DELETE" help:"method of the request"`
+	URL         string        `knob:"url" default:"" help:"the address; {name} is replaced by that argument, and what is left goes into the query or a JSON body"`
+	Headers     Headers       `knob:"headers" default:"" help:"headers to send"`
+	Approval    string        `knob:"approval" default:"policy" oneof:"always never policy" help:"whether a person must approve each call; a task can make it stricter, and never less strict than always"`
+	Timeout     time.Duration `knob:"timeout" default:"1m" min:"1s" help:"longest that a call may take"`
+}
+
+// MCPServer is a server that speaks MCP: a command or an address.
+type MCPServer struct {
+	Name     string        `knob:"name" default:"" help:"what tasks call it, and what the names of its tools begin with"`
+	Command  string        `knob:"command" default:"" help:"program to start, which speaks MCP over its standard input and output"`
+	Args     Names         `knob:"args" default:"" help:"arguments of the program"`
+	Env      Names         `knob:"env" default:"" help:"names of the variables that the program may see, besides PATH, HOME and TMPDIR"`
+	URL      string        `knob:"url" default:"" help:"address of a streamable HTTP endpoint, instead of a command"`
+	Headers  Headers       `knob:"headers" default:"" help:"headers to send to the url"`
+	Approval string        `knob:"approval" default:"policy" oneof:"always never policy" help:"as in tools.http"`
+	Timeout  time.Duration `knob:"timeout" default:"2m" min:"1s" help:"longest that a call may take"`
+}
+
+// ToolSecret is a text that headers of tools may refer to.
+type ToolSecret struct {
+	Name    string `knob:"name" default:"" help:"what headers call it"`
+	Value   Secret `knob:"value" default:"" help:"the secret itself"`
+	Env     string `knob:"env" default:"" help:"variable that holds the secret, instead of value"`
+	Hosts   Names  `knob:"hosts" default:"" help:"host or host:port, the only ones that it is sent to, over https or where allow_private names them"`
+	Tenants Names  `knob:"tenants" default:"" help:"whose tasks may use it; empty means everybody's"`
+}
+
+// Headers are headers of a request, by their names.
+type Headers map[string]string
+
+// Object is a JSON object that is not ours.
+type Object map[string]any
 
 // Log is how the programs tell what they do.
 type Log struct {

@@ -121,6 +121,12 @@ func (k knob) yaml() string {
 		return "[] # as [{name: gpt-5-mini, price: {input: 0.25, cached: 0.025, output: 2}, fallbacks: [relay/gpt-5-mini]}]"
 	case []Provider:
 		return "[] # as [{name: relay, base_url: https://relay.example/v1, key_env: RELAY_KEY, profile: newapi, requests_per_minute: 600, models: []}]"
+	case []HTTPTool:
+		return "[] # as [{name: weather, description: weather of a city, url: \"https://weather.example/v1/{city}\", parameters: {type: object, properties: {city: {type: string}}}, headers: {Authorization: \"Bearer {{secret:WEATHER}}\"}}]"
+	case []MCPServer:
+		return "[] # as [{name: files, command: mcp-files, args: [/srv/files]}, {name: wiki, url: https://wiki.example/mcp, headers: {Authorization: \"Bearer {{secret:WIKI}}\"}}]"
+	case []ToolSecret:
+		return "[] # as [{name: WEATHER, env: WEATHER_KEY, hosts: [weather.example], tenants: [acme]}]"
 	case int:
 		return k.fallback
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 
 	"longhaul/internal/schema"
 )
@@ -70,7 +71,7 @@ func (k knob) flag() string { return strings.NewReplacer(".", "-", "_", "-").Rep
 // secret reports whether the setting must not be a flag, which every user of a machine can read.
 func (k knob) secret() bool {
 	switch k.field.Interface().(type) {
-	case Secret, []Key, []Provider:
+	case Secret, []Key, []Provider, []HTTPTool, []MCPServer, []ToolSecret:
 		return true
 	}
 	return false
@@ -141,6 +142,20 @@ func (l *loader) readFile() {
 		return
 	}
 	l.refuseUnknown(filepath.Base(path))
+	l.keepCase(path)
+}
+
+// keepCase reads the tools once more: viper makes all keys lower case, and those of a tool's parameters are not ours.
+func (l *loader) keepCase(path string) {
+	var file struct {
+		Tools struct {
+			HTTP any `yaml:"http"`
+		} `yaml:"tools"`
+	}
+	text, err := os.ReadFile(path)
+	if err == nil && yaml.Unmarshal(text, &file) == nil && file.Tools.HTTP != nil {
+		l.values.Set("tools.http", file.Tools.HTTP)
+	}
 }
 
 // refuseUnknown runs before anything else is put into values, so all keys there are the file's.

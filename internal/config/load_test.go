@@ -273,3 +273,91 @@ func TestLoad_providersMistakes(t *testing.T) {
 		require.NotContains(t, err.Error(), "hush")
 	}
 }
+
+func TestLoad_tools(t *testing.T) {
+	file := `
+tools:
+  allow_private: [127.0.0.1:9000]
+  http:
+    - name: weather
+      description: weather of a city
+      url: https://weather.example/v1/{cityName}
+      parameters:
+        type: object
+        properties: {cityName: {type: string}}
+        required: [cityName]
+      headers: {X-Key: "{{secret:WEATHER}}"}
+      timeout: 5s
+  mcp:
+    - {name: files, command: mcp-files, args: ["--root", "/srv/a, b"], env: [FILES_MODE], approval: never}
+    - {name: wiki, url: "https://wiki.example/mcp"}
+  secrets:
+    - {name: WEATHER, env: WEATHER_KEY, hosts: [weather.example], tenants: [acme]}
+`
+	cfg, err := config.Load(config.Source{Dir: folder(t, file), Env: []string{"WEATHER_KEY=hush-hush"}})
+	require.NoError(t, err)
+	require.Equal(t, []config.HTTPTool{{
+		Name: "weather", Description: "weather of a city", Method: "GET", URL: "https://weather.example/v1/{cityName}",
+		Parameters: config.Object{
+			"type": "object", "required": []any{"cityName"}, "properties": map[string]any{"cityName": map[string]any{"type": "string"}},
+		},
+		Headers: config.Headers{"X-Key": "{{secret:WEATHER}}"}, Approval: "policy", Timeout: 5 * time.Second,
+	}}, cfg.Tools.HTTP)
+	require.Equal(t, config.MCPServer{
+		Name: "files", Command: "mcp-files", Args: config.Names{"--root", "/srv/a, b"}, Env: config.Names{"FILES_MODE"}, Approval: "never", Timeout: 2 * time.Minute,
+	}, cfg.Tools.MCP[0])
+	require.Equal(t, "hush-hush", cfg.Tools.Secrets[0].Value.Reveal())
+	require.Equal(t, config.Names{"acme"}, cfg.Tools.Secrets[0].Tenants)
+	require.Equal(t, []string{"127.0.0.1:9000"}, cfg.Tools.AllowPrivate)
+
+	cfg, err = config.Load(config.Source{Dir: t.TempDir(), Env: []string{`LONGHAUL_TOOLS_HTTP=[{"name":"a","description":"d","url":"https://x.example","parameters":{"properties":{"userId":{}}}}]`}})
+	require.NoError(t, err)
+	require.Contains(t, cfg.Tools.HTTP[0].Parameters["properties"], "userId")
+}
+
+func TestLoad_toolsMistakes(t *testing.T) {
+	for list, want := range map[string]string{
+		`http: [{name: a b, description: d, url: "https://x.example"}]`:                                               "tools.http: number 1: name: 1 to 64 letters",
+		`http: [{name: a, url: "https://x.example"}]`:                                                                 "description: must be set",
+		`http: [{name: a, description: d}]`:                                                                           "url: must be set",
+		`http: [{name: a, description: d, url: u}, {name: a, description: d, url: u}]`:                                "number 2: name: a is taken",
+		`http: [{name: a, description: d, url: u, method: TRACE}]`:                                                    `method: "TRACE" is not one of GET, HEAD`,
+		`http: [{name: a, description: d, url: u, approval: maybe}]`:                                                  `approval: "maybe" is not one of always, never, policy`,
+		`http: [{name: a, description: d, url: u, parameters: text}]`:                                                 "parameters: must be a map",
+		`http: [{name: a, description: d, url: u, parameters: {properties: {1: x}, maximum: .inf}}]`:                  "what JSON can hold",
+		`http: [{name: a, description: d, url: u, headers: [x]}]`:                                                     "headers: headers are a map",
+		`http: [{name: a, description: d, url: u, timeout: 1ms}]`:                                                     "timeout: 1ms is too little",
+		`http: [{name: a, descripton: d, url: u}]`:                                                                    `did you mean "description"`,
+		`mcp: [{name: a__b, command: c}]`:                                                                             "tools.mcp: number 1: name: 1 to 32 letters",
+		`mcp: [{name: a}]`:                                                                                            "needs either a command or a url",
+		`mcp: [{name: a, command: c, url: "https://x.example"}]`:                                                      "needs either a command or a url",
+		`mcp: [{name: a, url: "https://me:hush@x.example"}]`:                                                          "url: the address must not hold",
+		`mcp: [{name: a, url: "https://x.example", env: [X]}]`:                                                        "args and env are for a command",
+		`mcp: [{name: a, command: c, headers: {X: hush}}]`:                                                            "headers are for a url",
+		`mcp: [{name: a, command: c}, {name: a, command: c}]`:                                                         "number 2: name: a is taken",
+		`secrets: [{name: a, value: hush, hosts: [x.example]}]`:                                                       "tools.secrets: number 1: value: must be a line of at least 8",
+		`secrets: [{name: a, value: "hush\nhush-hush", hosts: [x.example]}]`:                                          "value: must be a line",
+		`secrets: [{name: a, env: NONE, hosts: [x.example]}]`:                                                         "env: the variable NONE is not set",
+		`secrets: [{name: a, value: hush-hush}]`:                                                                      "hosts: must name the hosts",
+		`secrets: [{name: "", value: hush-hush, hosts: [x.example]}]`:                                                 "name: 1 to 64",
+		`secrets: [{name: a, value: hush-hush, hosts: [x.example]}, {name: a, value: hush-hush, hosts: [x.example]}]`: "number 2: name: a is taken",
+		`secrets: [{name: a, valeu: hush-hush, hosts: [x.example]}]`:                                                  `did you mean "value"`,
+		`allow_private: [10.0.0.0/99]`:                                                                                "is not a network",
+	} {
+		_, err := config.Load(config.Source{Dir: folder(t, "tools:\n  "+list+"\n")})
+		require.ErrorContains(t, err, want, list)
+		require.NotContains(t, err.Error(), "hush")
+	}
+}
+
+func TestLoad_helpTellsNoToolFlags(t *testing.T) {
+	var help bytes.Buffer
+	flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+	flags.SetOutput(&help)
+	_, err := config.Load(config.Source{Flags: flags, Args: []string{"--help"}})
+	require.ErrorIs(t, err, pflag.ErrHelp)
+	require.Contains(t, help.String(), "--tools-allow-private")
+	for _, flag := range []string{"--tools-secrets", "--tools-http", "--tools-mcp"} {
+		require.NotContains(t, help.String(), flag)
+	}
+}

@@ -134,6 +134,47 @@ func (k knob) assign(raw any) error {
 		return intoList(field, whole(raw), parseSection[Model])
 	case **Price:
 		return intoPrice(field, raw)
+	default:
+		return k.assignTools(raw)
+	}
+	return nil
+}
+
+// assignTools is assign for what only tools have.
+func (k knob) assignTools(raw any) error {
+	switch field := k.field.Addr().Interface().(type) {
+	case *[]HTTPTool:
+		return intoList(field, whole(raw), parseSection[HTTPTool])
+	case *[]MCPServer:
+		return intoList(field, whole(raw), parseSection[MCPServer])
+	case *[]ToolSecret:
+		return intoList(field, whole(raw), parseSection[ToolSecret])
+	case *Headers:
+		return intoHeaders(field, raw)
+	case *Object:
+		values, ok := raw.(map[string]any)
+		if !ok && raw != "" {
+			return errors.New("must be a map, such as {type: object, properties: {...}}")
+		}
+		if _, err := json.Marshal(values); err != nil {
+			return errors.New("must be what JSON can hold: keys are texts, and numbers have an end")
+		}
+		*field = values
+	}
+	return nil
+}
+
+func intoHeaders(field *Headers, raw any) error {
+	values, ok := raw.(map[string]any)
+	if !ok && raw != "" {
+		return errors.New("headers are a map like {Authorization: \"Bearer {{secret:NAME}}\"}")
+	}
+	*field = nil
+	for name, value := range values {
+		if *field == nil {
+			*field = Headers{}
+		}
+		(*field)[name] = fmt.Sprint(value)
 	}
 	return nil
 }
@@ -165,7 +206,11 @@ func parseSection[T any](raw any) (T, error) {
 		if !given || value == nil {
 			value = k.fallback
 		}
-		if err := k.assign(value); err != nil {
+		err := k.assign(value)
+		if err == nil {
+			err = k.check()
+		}
+		if err != nil {
 			mistakes = append(mistakes, fmt.Errorf("%s: %w", k.key, err))
 		}
 	}

@@ -43,6 +43,12 @@ func (c *Config) complete(env map[string]string) {
 			p.Key = NewSecret(env[p.KeyEnv])
 		}
 	}
+	for i := range c.Tools.Secrets {
+		s := &c.Tools.Secrets[i]
+		if !s.Value.IsSet() && s.Env != "" {
+			s.Value = NewSecret(env[s.Env])
+		}
+	}
 }
 
 func hostOf(address string) string {
@@ -68,6 +74,9 @@ func (c *Config) mistakes() []error {
 		{"llm.base_url", checkWeb(c.LLM.BaseURL)},
 		{"llm.models", checkModels(c.LLM.Models)},
 		{"llm.providers", c.LLM.checkProviders()},
+		{"tools.http", c.Tools.checkHTTP()},
+		{"tools.mcp", c.Tools.checkMCP()},
+		{"tools.secrets", c.Tools.checkSecrets()},
 	} {
 		if rule.err != nil {
 			all = append(all, fmt.Errorf("%s: %w", rule.key, rule.err))

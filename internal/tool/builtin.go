@@ -45,7 +45,6 @@ type SearchArguments struct {
 type WriteArtifactArguments struct {
 	Name        string `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-][A-Za-z0-9._-]{0\\,99}$,description=file name with its extension\\, such as report.md"`
 	Content     string `json:"content" jsonschema:"description=the whole text of the file"`
-	ContentType string `json:"content_type,omitempty" jsonschema:"maxLength=100,description=media type such as text/csv; by the name's extension if left out"`
 }
 
 // RunTaskArguments are those of run_task.
@@ -74,7 +73,7 @@ type builtin struct {
 
 func builtins() []builtin {
 	return []builtin{
-		{Fetch, "Gets the text of a web page or a document (" + "PDF, DOCX, HTML, EPUB, Markdown, CSV, plain text) from its public address. " +
+		{Fetch, "Gets the text of a web page or a document (PDF, DOCX, HTML, EPUB, Markdown, CSV, plain text) from its public address. " +
 			"A long text can be read in pieces, with offset and limit.", FetchArguments{}, true},
 		{Calculator, "Computes an expression, exactly wherever that is possible: + - * / % ^ and parentheses, pi and e, and the functions " +
 			functionNames() + ". Angles are in radians, % is the remainder, log is natural.", CalculatorArguments{}, true},

@@ -135,9 +135,8 @@ func root(n number) (number, error) {
 
 // floor and ceil round to a whole number; the denominator of a Rat is positive, so Div rounds down.
 func floor(x *big.Rat) *big.Int { return new(big.Int).Div(x.Num(), x.Denom()) }
-func ceil(x *big.Rat) *big.Int {
-	return new(big.Int).Neg(floor(new(big.Rat).Neg(x)))
-}
+
+func ceil(x *big.Rat) *big.Int { return new(big.Int).Neg(floor(new(big.Rat).Neg(x))) }
 
 func whole(n number, f func(*big.Rat) *big.Int) number {
 	return number{new(big.Rat).SetInt(f(n.Rat)), n.rough}

@@ -44,7 +44,7 @@ func (t HTTPTool) reads() bool {
 // ours are headers that no tool sets: they say how the request is sent, or where.
 var ours = []string{
 	"Connection", "Content-Length", "Expect", "Host", "Idempotency-Key", "Keep-Alive", "Proxy-Authorization",
-	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "X-Idempotency-Key",
 }
 
 // checkHTTP says what is wrong with a tool; the error is a fault.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/internal/document"
 	"longhaul/internal/task"
 )
 
@@ -267,76 +266,6 @@ func TestHTTP_insideIsClosed(t *testing.T) {
 	require.Zero(t, hits.Load())
 }
 
-func TestHTTP_secrets(t *testing.T) {
-	t.Parallel()
-	const value = `hush "hush"/hush`
-	server, other := site(t), site(t)
-	var log buffer
-	own := secret("KEY", value, hostOf(server), "api.example")
-	mine := secret("MINE", "mine-mine-mine", hostOf(server))
-	mine.Tenants = []string{"beta"}
-	k := newKit(t, Options{AllowPrivate: []string{hostOf(server), hostOf(other)}, Secrets: []Secret{own, mine}, Log: logger(&log)})
-	header := map[string]string{"Authorization": "Bearer {{secret:KEY}}", "X-Key": "{{ secret:KEY }}", "X-Plain": "plain"}
-
-	var got http.Header
-	spy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header.Clone()
-		fmt.Fprintf(w, "%s %q %s", r.Header.Get("Authorization"), r.Header.Get("X-Key"), escape(r.Header.Get("X-Key")))
-	}))
-	t.Cleanup(spy.Close)
-	host := hostOf(spy)
-	k2 := newKit(t, Options{AllowPrivate: []string{host}, Secrets: []Secret{secret("KEY", value, host)}})
-	d := web(t, k2, "GET", spy.URL, header)
-	r := run(t, k2, d, "")
-	require.Equal(t, "Bearer "+value, got.Get("Authorization"))
-	require.Equal(t, value, got.Get("X-Key"))
-	require.Contains(t, r.Text, "Bearer [secret]")
-	require.NotContains(t, r.Text, "hush", "plain, quoted or escaped")
-	require.NotContains(t, string(must(json.Marshal(d))), "hush")
-
-	t.Run("not to another host", func(t *testing.T) {
-		d := web(t, k, "GET", server.URL+"/echo/", header)
-		d.Spec.HTTP.URL = other.URL + "/echo/" // as if it had been kept by somebody else
-		r := run(t, k, d, "")
-		require.True(t, r.IsError)
-		require.Contains(t, r.Text, "The call was not made")
-	})
-	t.Run("not after a redirect", func(t *testing.T) {
-		for _, path := range []string{"/to?u=" + other.URL + "/echo/", "/to?u=" + other.URL + "%2Fto%3Fu%3D" + server.URL + "/echo/"} {
-			h := echoed(t, run(t, k, web(t, k, "GET", server.URL+path, header), ""))
-			for _, name := range []string{"Authorization", "X-Key", "X-Plain", "Idempotency-Key", "Referer"} {
-				require.Empty(t, h.Header.Get(name), name)
-			}
-		}
-		h := echoed(t, run(t, k, web(t, k, "GET", server.URL+"/to?u=/echo/", header), ""))
-		require.Equal(t, "Bearer [secret]", h.Header.Get("Authorization"), "the same host is meant")
-	})
-	t.Run("not for another tenant", func(t *testing.T) {
-		d := web(t, k, "GET", server.URL+"/echo/", map[string]string{"A": "{{secret:MINE}}"})
-		r := run(t, k, d, "")
-		require.Contains(t, r.Text, "not for this tenant")
-		r, err := k.Run(testContext(t), d, Call{Tenant: "beta"})
-		require.NoError(t, err)
-		require.Equal(t, "[secret]", echoed(t, r).Header.Get("A"))
-	})
-	t.Run("not in errors", func(t *testing.T) {
-		_, err := k.Run(testContext(t), define(t, k, task.ToolSpec{HTTP: &task.HTTPTool{
-			Name: "x", URL: server.URL + "/cut?" + escape(value), Headers: header,
-		}}), Call{})
-		for ; err != nil; err = unwrap(err) {
-			require.NotContains(t, err.Error(), "hush")
-		}
-	})
-	require.NotContains(t, log.String(), "hush")
-}
-
-func unwrap(err error) error {
-	if u, ok := err.(interface{ Unwrap() error }); ok { //nolint:errorlint // each error of the chain is looked at
-		return u.Unwrap()
-	}
-	return nil
-}
-
 // What the configuration changes under a task that is under way does not make its tools less safe than it was told.
 func TestHTTP_configuredToolChanges(t *testing.T) {
 	t.Parallel()
@@ -352,46 +281,4 @@ func TestHTTP_configuredToolChanges(t *testing.T) {
 		require.True(t, r.IsError)
 		require.Contains(t, r.Text, "no longer there")
 	}
-}
-
-func TestFetch(t *testing.T) {
-	t.Parallel()
-	server := site(t)
-	k := newKit(t, Options{Fetcher: document.NewFetcher(document.FetchOptions{AllowPrivate: []string{hostOf(server)}})})
-	d := define(t, k, task.ToolSpec{Builtin: Fetch})
-	address := server.URL + "/typed?t=text/plain&b=0123456789" + escape("茶茶茶茶茶")
-	for name, tt := range map[string]struct {
-		arguments, want string
-		truncated, bad  bool
-	}{
-		"all":     {``, "0123456789茶茶茶茶茶", false, false},
-		"piece":   {`,"offset":8,"limit":4`, "89茶茶\n\n[Characters 8 to 12 of 15; go on with offset 12.]", true, false},
-		"end":     {`,"offset":12,"limit":400`, "茶茶茶", false, false},
-		"beyond":  {`,"offset":400`, "[The text has 15 characters, and none from 400 on.]", false, false},
-		"nothing": {`,"limit":0`, "/limit must be at least 1", false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := run(t, k, d, `{"url":"`+address+`"`+tt.arguments+`}`)
-			require.Contains(t, r.Text, tt.want)
-			require.Equal(t, tt.truncated, r.Truncated)
-			require.Equal(t, tt.bad, r.IsError)
-		})
-	}
-	for url, want := range map[string]string{
-		server.URL + "/status?c=404":                  "404",
-		server.URL + "/status?c=503":                  "It may work later",
-		"http://127.0.0.2/":                           "public addresses",
-		"ftp://x.example/":                            "http and https",
-		server.URL + "/typed?t=text/plain&b=":         "0 bytes",
-		server.URL + "/typed?t=image/png&b=%00%01%02": "supported are",
-	} {
-		r := run(t, k, d, `{"url":"`+url+`"}`)
-		require.True(t, r.IsError, url)
-		require.Contains(t, r.Text, want)
-	}
-	ctx, cancel := context.WithCancel(testContext(t))
-	cancel()
-	_, err := k.Run(ctx, d, Call{Arguments: json.RawMessage(`{"url":"` + server.URL + `/hang"}`)})
-	require.ErrorIs(t, err, context.Canceled)
 }

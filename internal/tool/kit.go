@@ -105,7 +105,10 @@ func New(options Options) (*Kit, error) {
 		}
 		k.mcp[s.Name] = k.newServer(s)
 	}
-	return k, errors.Join(mistakes...)
+	if len(mistakes) > 0 {
+		return nil, errors.Join(mistakes...)
+	}
+	return k, nil
 }
 
 // Close ends all connections and the servers that were started. It may be called more than once.

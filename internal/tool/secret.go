@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"regexp"
@@ -69,8 +70,8 @@ func (v vault) check(headers map[string]string, to *url.URL) error {
 			return err
 		}
 	}
-	for name, value := range headers {
-		if strings.Contains(reference.ReplaceAllString(value, ""), "{{") {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if strings.Contains(reference.ReplaceAllString(headers[name], ""), "{{") {
 			return fmt.Errorf("header %s: {{ begins no secret; write it like {{secret:NAME}}", name)
 		}
 	}
@@ -107,36 +108,35 @@ func (v vault) fill(headers map[string]string, to *url.URL) (map[string]string, 
 
 // scrub takes every secret out of a text, plain or as it looks in an address, in JSON or in a Basic header.
 func (v vault) scrub(text string) string {
-	for _, secret := range v.all {
-		for _, form := range forms(secret.Value()) {
-			text = strings.ReplaceAll(text, form, "[secret]")
-		}
+	for _, form := range v.forms() {
+		text = strings.ReplaceAll(text, form, "[secret]")
 	}
 	return text
 }
 
-func forms(value string) []string {
-	if value == "" {
-		return nil
+// forms are all that secrets may look like, the longest first: one may be the beginning of another.
+func (v vault) forms() []string {
+	var all []string
+	for _, secret := range v.all {
+		value := secret.Value()
+		if value == "" {
+			continue
+		}
+		all = append(all, value, url.QueryEscape(value), url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value)))
+		if quoted, err := json.Marshal(value); err == nil {
+			all = append(all, string(quoted[1:len(quoted)-1]))
+		}
 	}
-	quoted, err := json.Marshal(value)
-	all := []string{value, url.QueryEscape(value), url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value))}
-	if err == nil {
-		all = append(all, string(quoted[1:len(quoted)-1]))
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all
 }
 
 // longest is the length of the longest form of a secret, in bytes.
 func (v vault) longest() int {
-	longest := 0
-	for _, secret := range v.all {
-		for _, form := range forms(secret.Value()) {
-			longest = max(longest, len(form))
-		}
+	if all := v.forms(); len(all) > 0 {
+		return len(all[0])
 	}
-	return longest
+	return 0
 }
 
 // scrubError makes an error whose text, and that of its causes, has no secret.

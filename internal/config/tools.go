@@ -1,0 +1,88 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// The rules of the tools. What needs a tool's address taken apart is checked where that is done, in internal/tool.
+
+var (
+	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,31}$`)
+)
+
+func (t Tools) checkHTTP() error {
+	taken := map[string]bool{}
+	return each(t.HTTP, func(h HTTPTool) error {
+		defer func() { taken[h.Name] = true }()
+		switch {
+		case !toolName.MatchString(h.Name):
+			return errors.New("name: 1 to 64 letters, digits, dashes or underscores")
+		case taken[h.Name]:
+			return fmt.Errorf("name: %s is taken", h.Name)
+		case h.Description == "":
+			return errors.New("description: must be set; a model chooses by it")
+		case h.URL == "":
+			return errors.New("url: must be set")
+		}
+		return nil
+	})
+}
+
+func (t Tools) checkMCP() error {
+	taken := map[string]bool{}
+	return each(t.MCP, func(s MCPServer) error {
+		defer func() { taken[s.Name] = true }()
+		switch {
+		case !serverName.MatchString(s.Name):
+			return errors.New("name: 1 to 32 letters, digits or dashes")
+		case taken[s.Name]:
+			return fmt.Errorf("name: %s is taken", s.Name)
+		case (s.Command == "") == (s.URL == ""):
+			return errors.New("needs either a command or a url")
+		case s.Command == "" && len(s.Args)+len(s.Env) > 0:
+			return errors.New("args and env are for a command")
+		case s.URL == "" && len(s.Headers) > 0:
+			return errors.New("headers are for a url")
+		}
+		if err := checkWeb(s.URL); err != nil {
+			return fmt.Errorf("url: %w", err)
+		}
+		return nil
+	})
+}
+
+func (t Tools) checkSecrets() error {
+	const shortest = 8 // what is shorter cannot be taken out of answers without taking out other words
+	taken := map[string]bool{}
+	return each(t.Secrets, func(s ToolSecret) error {
+		defer func() { taken[s.Name] = true }()
+		switch value := s.Value.Reveal(); {
+		case !toolName.MatchString(s.Name):
+			return errors.New("name: 1 to 64 letters, digits, dashes or underscores")
+		case taken[s.Name]:
+			return fmt.Errorf("name: %s is taken", s.Name)
+		case value == "" && s.Env != "":
+			return fmt.Errorf("env: the variable %s is not set", s.Env)
+		case len(value) < shortest || strings.ContainsAny(value, "\r\n"):
+			return fmt.Errorf("value: must be a line of at least %d characters", shortest)
+		case len(s.Hosts) == 0:
+			return errors.New("hosts: must name the hosts that it may be sent to")
+		}
+		return nil
+	})
+}
+
+// each checks the sections of a list, and says which of them a mistake is in.
+func each[T any](list []T, check func(T) error) error {
+	var all []error
+	for i, one := range list {
+		if err := check(one); err != nil {
+			all = append(all, fmt.Errorf("number %d: %w", i+1, err))
+		}
+	}
+	return errors.Join(all...)
+}
