@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,7 +16,6 @@ import (
 
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // desk is a service that agents call: it remembers what it was asked for, by idempotency key.
@@ -178,4 +179,118 @@ func recordCancelledAgent(s *stack) string {
 	return s.finish(id).ID
 }
 
-var _ = workflows.ChildID
+var kills = flag.Int("kills", 4, "how often the worker is killed while agents work")
+
+// A worker that is killed at any moment loses no agent: no turn that was answered is paid for again, no call that may change
+// something is made twice, whatever was approved runs once, and the report comes.
+func TestAgent_killed(t *testing.T) {
+	d := newDesk(t)
+	d.delay = 60 * time.Millisecond
+	s := newStack(t, d.private())
+	turns := []llmtest.Reply{
+		uses("look", "a", "b", "c"), uses("book", "one"), uses("look", "d"), uses("pay", "two"), uses("book", "three", "four"), says("# All done"),
+	}
+	for i := range turns {
+		turns[i] = turns[i].After(80 * time.Millisecond)
+	}
+	s.plan(turns...)
+	for round := range *kills {
+		calls, booked := s.provider.Counts().Total, len(d.made())
+		id := s.submitAgent(task.AgentInput{Goal: fmt.Sprintf("round %d", round), Tools: []task.ToolSpec{
+			d.tool("look", "GET", task.ByPolicy), d.tool("book", "POST", task.Never), d.tool("pay", "POST", task.Always),
+		}})
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
+			s.worker.kill()
+			s.worker = s.start("worker")
+		}()
+		request := s.asked(id)
+		require.JSONEq(t, `{"q":"two"}`, string(request.Arguments))
+		_, err := s.client.Input(s.soon(), id, task.Reply{Request: request.ID, Action: task.Approve})
+		require.NoError(t, err)
+		done := s.finish(id)
+		<-killed
+		require.Equal(t, task.Succeeded, done.Status, "round %d: %v", round, done.Error)
+		require.LessOrEqual(t, s.provider.Counts().Total-calls, len(turns)+1, "round %d: one turn may have been in flight", round)
+		once := map[string]int{}
+		for _, call := range d.made()[booked:] {
+			if strings.HasPrefix(call, "{") {
+				once[call]++
+			}
+		}
+		for call, n := range once {
+			require.Equal(t, 1, n, "round %d: %s was made twice", round, call)
+		}
+	}
+	t.Logf("%d agents, %d kills, %d model calls (%d needed), %d tool calls", *kills, *kills, s.provider.Counts().Total, *kills*len(turns), len(d.made()))
+}
+
+// A late answer and a second one are refused; the same again is not.
+func TestAgent_answersCountOnce(t *testing.T) {
+	d := newDesk(t)
+	s := newStack(t, d.private())
+	s.plan(uses("book", "room"), says("done"))
+	id := s.submitAgent(task.AgentInput{Goal: "book", Tools: []task.ToolSpec{d.tool("book", "POST", task.Always)}, AnswerWithin: 600})
+	request := s.asked(id)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for i := range 20 { // half of them say yes
+		all.Go(func() {
+			body := fmt.Sprintf(`{"request":%q,"action":"deny","reason":"number %d"}`, request.ID, i)
+			if i%2 == 0 {
+				body = fmt.Sprintf(`{"request":%q,"action":"approve"}`, request.ID)
+			}
+			status, _ := s.post("/v1/tasks/"+id+"/input", body)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[status]++
+		})
+	}
+	all.Wait()
+	s.finish(id)
+	require.Equal(t, 20, statuses[http.StatusAccepted]+statuses[http.StatusConflict], "%v", statuses)
+	require.GreaterOrEqual(t, statuses[http.StatusAccepted], 1)
+	made := len(d.made())
+	require.LessOrEqual(t, made, 1)
+	if made == 0 {
+		require.Equal(t, 1, statuses[http.StatusAccepted], "one denial counts")
+	}
+	status, _ := s.post("/v1/tasks/"+id+"/input", fmt.Sprintf(`{"request":%q,"action":"approve"}`, request.ID))
+	require.Equal(t, http.StatusConflict, status)
+}
+
+// An agent of 300 turns whose tools give two megabytes: its history stays short, and its conversation is compacted.
+func TestAgent_long(t *testing.T) {
+	d := newDesk(t)
+	s := newStack(t, d.private(), "LONGHAUL_LLM_CONTEXT_TOKENS=20000")
+	page := strings.Repeat("The keeper counted the ships upon the water. ", 150) // 6,750 bytes
+	d.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = fmt.Fprintf(w, "%s: %s", r.URL.RawQuery, page)
+	})
+	n, memories := 0, 0
+	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		usage := llmtest.Usage{Input: len(c.Prompt)/4 + 1, Output: 10}
+		switch {
+		case len(c.Tools) == 0:
+			memories++
+			return llmtest.Answer("Pages were read.", usage)
+		case n >= 300:
+			return llmtest.Answer("All pages are read.", usage)
+		}
+		n++
+		return llmtest.ToolCalls(usage, llmtest.ToolCall{Name: "look", Arguments: fmt.Sprintf(`{"q":"page %d"}`, n)})
+	})
+	id := s.submitAgent(task.AgentInput{
+		Goal: "read it all", Tools: []task.ToolSpec{d.tool("look", "GET", task.Never)}, MaxSteps: 400, MaxToolCalls: 400,
+	})
+	done := s.finish(id)
+	require.Equal(t, task.Full, done.Outcome, "%v", done.Error)
+	require.Positive(t, memories)
+	require.Equal(t, 301+memories, s.provider.Counts().Total)
+	t.Logf("301 turns, %d compactions, %d bytes of tool results, %.1f s", memories, 300*len(page), done.FinishedAt.Sub(done.CreatedAt).Seconds())
+	s.requireShortHistories(id, 0)
+}

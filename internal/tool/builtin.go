@@ -43,8 +43,8 @@ type SearchArguments struct {
 
 // WriteArtifactArguments are those of write_artifact.
 type WriteArtifactArguments struct {
-	Name        string `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-][A-Za-z0-9._-]{0\\,99}$,description=file name with its extension\\, such as report.md"`
-	Content     string `json:"content" jsonschema:"description=the whole text of the file"`
+	Name    string `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-][A-Za-z0-9._-]{0\\,99}$,description=file name with its extension\\, such as report.md"`
+	Content string `json:"content" jsonschema:"description=the whole text of the file"`
 }
 
 // RunTaskArguments are those of run_task.

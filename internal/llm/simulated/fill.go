@@ -193,6 +193,9 @@ var samples = map[string]string{
 // address is needed and none is known.
 func (f filler) text(s map[string]any, name string) any {
 	format, _ := s["format"].(string)
+	if day := date.FindString(f.goal); day != "" && format == "date" {
+		return day
+	}
 	if sample, ok := samples[format]; ok {
 		return sample
 	}
@@ -221,11 +224,13 @@ func (f filler) text(s map[string]any, name string) any {
 	return made + strings.Repeat(".", max(0, least-len([]rune(made)))) // what the trimming took
 }
 
+var date = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+
 var arithmetic = regexp.MustCompile(`[\d(][\d\s.()]*[-+*/^][-+*/^\d\s.()]*[\d)]`)
 
 // sum is the first calculation in the goal; nil when there is none.
 func (f facts) sum() any {
-	if found := arithmetic.FindString(f.goal); found != "" {
+	if found := arithmetic.FindString(date.ReplaceAllString(f.goal, "")); found != "" {
 		return found
 	}
 	return nil
