@@ -209,7 +209,9 @@ func TestHTTP_knownAndUnknownEnds(t *testing.T) {
 	server, nobody := site(t), closedPort(t)
 	var requests atomic.Int32
 	rude := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		requests.Add(1)
+		if requests.Add(1) == 1 {
+			return
+		}
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
 			_ = conn.Close()
@@ -227,10 +229,12 @@ func TestHTTP_knownAndUnknownEnds(t *testing.T) {
 		require.Contains(t, r.Text, "refused the connection")
 	})
 	t.Run("lost", func(t *testing.T) {
-		_, err := k.Run(testContext(t), web(t, k, "POST", rude.URL+"/x", nil), Call{ID: "1"})
+		d := web(t, k, "POST", rude.URL+"/x", nil)
+		require.False(t, run(t, k, d, "").IsError)
+		_, err := k.Run(testContext(t), d, Call{ID: "1"})
 		require.Equal(t, task.Unavailable, task.AsError(err).Code, "%v", err)
 		require.Contains(t, err.Error(), "whether it took effect is not known")
-		require.EqualValues(t, 1, requests.Load(), "nothing is sent twice, whatever its idempotency key")
+		require.EqualValues(t, 2, requests.Load(), "nothing is sent twice, whatever its idempotency key")
 	})
 	t.Run("late", func(t *testing.T) {
 		_, err := k.Run(testContext(t), define(t, k, task.ToolSpec{Configured: "slow"}), Call{})

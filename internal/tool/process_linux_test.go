@@ -40,15 +40,22 @@ func TestProcess_endsWithItsParent(t *testing.T) {
 // Stop ends those that do not listen, and those that a server left behind.
 func TestProcess_stop(t *testing.T) {
 	t.Parallel()
-	script := `trap "" TERM; sleep 1000 & echo $!; while true; do sleep 1; done`
-	p, err := startProcess(Server{Command: "sh", Args: []string{"-c", script}}, slog.New(slog.DiscardHandler), nil)
-	require.NoError(t, err)
-	var pid int
-	_, err = fmt.Fscan(p.out, &pid)
-	require.NoError(t, err)
-	p.stop()
-	require.True(t, ended(p.cmd.Process.Pid))
-	require.Eventually(t, func() bool { return ended(pid) }, 5*time.Second, 10*time.Millisecond)
+	for name, script := range map[string]string{
+		"deaf":   `trap "" TERM; sleep 1000 & echo $!; while true; do sleep 1; done`,
+		"polite": `sleep 1000 & echo $!; cat`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := startProcess(Server{Command: "sh", Args: []string{"-c", script}}, slog.New(slog.DiscardHandler), nil)
+			require.NoError(t, err)
+			var pid int
+			_, err = fmt.Fscan(p.out, &pid)
+			require.NoError(t, err)
+			p.stop()
+			require.True(t, ended(p.cmd.Process.Pid))
+			require.Eventually(t, func() bool { return ended(pid) }, 5*time.Second, 10*time.Millisecond)
+		})
+	}
 }
 
 func TestProcess_logsWholeLines(t *testing.T) {
