@@ -187,13 +187,13 @@ func TestAgent_killed(t *testing.T) {
 	d := newDesk(t)
 	d.delay = 60 * time.Millisecond
 	s := newStack(t, d.private())
-	turns := []llmtest.Reply{
+	plan := []llmtest.Reply{
 		uses("look", "a", "b", "c"), uses("book", "one"), uses("look", "d"), uses("pay", "two"), uses("book", "three", "four"), says("# All done"),
 	}
-	for i := range turns {
-		turns[i] = turns[i].After(80 * time.Millisecond)
+	for i := range plan {
+		plan[i] = plan[i].After(80 * time.Millisecond)
 	}
-	s.plan(turns...)
+	s.plan(plan...)
 	for round := range *kills {
 		calls, booked := s.provider.Counts().Total, len(d.made())
 		id := s.submitAgent(task.AgentInput{Goal: fmt.Sprintf("round %d", round), Tools: []task.ToolSpec{
@@ -213,7 +213,7 @@ func TestAgent_killed(t *testing.T) {
 		done := s.finish(id)
 		<-killed
 		require.Equal(t, task.Succeeded, done.Status, "round %d: %v", round, done.Error)
-		require.LessOrEqual(t, s.provider.Counts().Total-calls, len(turns)+1, "round %d: one turn may have been in flight", round)
+		require.LessOrEqual(t, s.provider.Counts().Total-calls, len(plan)+1, "round %d: one turn may have been in flight", round)
 		once := map[string]int{}
 		for _, call := range d.made()[booked:] {
 			if strings.HasPrefix(call, "{") {
@@ -224,7 +224,7 @@ func TestAgent_killed(t *testing.T) {
 			require.Equal(t, 1, n, "round %d: %s was made twice", round, call)
 		}
 	}
-	t.Logf("%d agents, %d kills, %d model calls (%d needed), %d tool calls", *kills, *kills, s.provider.Counts().Total, *kills*len(turns), len(d.made()))
+	t.Logf("%d agents, %d kills, %d model calls (%d needed), %d tool calls", *kills, *kills, s.provider.Counts().Total, *kills*len(plan), len(d.made()))
 }
 
 // A late answer and a second one are refused; the same again is not.
@@ -262,11 +262,13 @@ func TestAgent_answersCountOnce(t *testing.T) {
 	require.Equal(t, http.StatusConflict, status)
 }
 
-// An agent of 300 turns whose tools give two megabytes: its history stays short, and its conversation is compacted.
+var turns = flag.Int("turns", 100, "how many turns the long agent has")
+
+// An agent of many turns whose tools give two megabytes: its history stays short, and its conversation is compacted.
 func TestAgent_long(t *testing.T) {
 	d := newDesk(t)
 	s := newStack(t, d.private(), "LONGHAUL_LLM_CONTEXT_TOKENS=20000")
-	page := strings.Repeat("The keeper counted the ships upon the water. ", 150) // 6,750 bytes
+	page := strings.Repeat("The keeper counted the ships upon the water. ", 2_000_000 / *turns / 45)
 	d.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = fmt.Fprintf(w, "%s: %s", r.URL.RawQuery, page)
@@ -278,19 +280,19 @@ func TestAgent_long(t *testing.T) {
 		case len(c.Tools) == 0:
 			memories++
 			return llmtest.Answer("Pages were read.", usage)
-		case n >= 300:
+		case n >= *turns:
 			return llmtest.Answer("All pages are read.", usage)
 		}
 		n++
 		return llmtest.ToolCalls(usage, llmtest.ToolCall{Name: "look", Arguments: fmt.Sprintf(`{"q":"page %d"}`, n)})
 	})
 	id := s.submitAgent(task.AgentInput{
-		Goal: "read it all", Tools: []task.ToolSpec{d.tool("look", "GET", task.Never)}, MaxSteps: 400, MaxToolCalls: 400,
+		Goal: "read it all", Tools: []task.ToolSpec{d.tool("look", "GET", task.Never)}, MaxSteps: *turns + 100, MaxToolCalls: *turns + 100,
 	})
 	done := s.finish(id)
 	require.Equal(t, task.Full, done.Outcome, "%v", done.Error)
 	require.Positive(t, memories)
-	require.Equal(t, 301+memories, s.provider.Counts().Total)
-	t.Logf("301 turns, %d compactions, %d bytes of tool results, %.1f s", memories, 300*len(page), done.FinishedAt.Sub(done.CreatedAt).Seconds())
+	require.Equal(t, *turns+1+memories, s.provider.Counts().Total)
+	t.Logf("%d turns, %d compactions, %d bytes of tool results, %.1f s", *turns+1, memories, *turns*len(page), done.FinishedAt.Sub(done.CreatedAt).Seconds())
 	s.requireShortHistories(id, 0)
 }

@@ -116,7 +116,7 @@ func TestConformance_aimock(t *testing.T) {
 	})
 	t.Run("embeddings", func(t *testing.T) {
 		c, calls := server.client(t, "") // asks for base64 and is given numbers
-		got, err := llm.EmbedAll(t.Context(), c, llm.EmbedRequest{Model: "m", Texts: []string{"alpha", "beta", "gamma"}, Dimensions: 16})
+		got, err := c.Embed(t.Context(), llm.EmbedRequest{Model: "m", Texts: []string{"alpha", "beta", "gamma"}, Dimensions: 16})
 		require.NoError(t, err)
 		require.Len(t, got.Vectors, 3)
 		require.Len(t, got.Vectors[2], 16)

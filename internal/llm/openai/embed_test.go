@@ -172,8 +172,8 @@ func TestEmbedSendsNothing(t *testing.T) {
 	require.Empty(t, p.Calls())
 }
 
-// TestEmbedAll counts calls: what a refusal teaches is not asked again.
-func TestEmbedAll(t *testing.T) {
+// TestEmbedLimits are those of the profile, and what refusals have taught since.
+func TestEmbedLimits(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 100)
 	for i := range many {
@@ -181,40 +181,29 @@ func TestEmbedAll(t *testing.T) {
 	}
 	tests := map[string]struct {
 		profile string
-		handle  func(llmtest.Call) llmtest.Reply
-		sizes   []int // of the calls
+		reply   llmtest.Reply // to a call that is too large
+		texts   int           // of that call
+		limit   int           // then
 	}{
-		"all at once":           {"", func(llmtest.Call) llmtest.Reply { return llmtest.Reply{} }, []int{100}},
-		"as the profile says":   {"dashscope", func(llmtest.Call) llmtest.Reply { return llmtest.Reply{} }, []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 10}},
-		"as the refusal says":   {"", over(32, llmtest.TooMany(32)), []int{100, 32, 32, 32, 4}},
-		"halved without number": {"", over(30, llmtest.Fail(400, `{"error":{"message":"too many inputs"}}`)), []int{100, 50, 25, 25, 25, 25}},
-		"halved for their size": {"", over(60, llmtest.Fail(413, "")), []int{100, 50, 50}},
+		"as the profile says":   {"dashscope", llmtest.Reply{}, 10, 10},
+		"as the refusal says":   {"", llmtest.TooMany(32), 100, 32},
+		"halved without number": {"", llmtest.Fail(400, `{"error":{"message":"too many inputs"}}`), 100, 50},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := llmtest.New(t)
-			p.Handle(test.handle)
+			p.Handle(over(test.limit, test.reply))
 			made := client(t, p, func(c *openai.Config) { c.Profile = test.profile })
-			got, err := llm.EmbedAll(t.Context(), made, llm.EmbedRequest{Model: "m", Texts: many, IdempotencyKey: "k"})
-			require.NoError(t, err)
-			require.Len(t, got.Vectors, len(many))
-			for i, text := range many {
-				require.Equal(t, llmtest.Vector(text, 8), got.Vectors[i])
-			}
-			require.Equal(t, llm.Usage{Known: true, InputTokens: 200}, got.Usage)
-			keys := map[string]bool{}
-			for i, call := range p.Calls() {
-				require.Len(t, call.Inputs, test.sizes[i])
-				keys[call.IdempotencyKey] = true
-			}
-			require.Len(t, p.Calls(), len(test.sizes))
-			require.Len(t, keys, len(test.sizes), "each part has a key of its own")
+			_, err := made.Embed(t.Context(), llm.EmbedRequest{Model: "m", Texts: many[:test.texts]})
+			require.Equal(t, test.texts > test.limit, errors.Is(err, llm.ErrBatchTooLarge))
+			require.Equal(t, test.limit, made.EmbedLimits("m").Inputs)
+			require.True(t, llm.EmbedRequest{Texts: many[:test.limit]}.Fits(made.EmbedLimits("m")))
+			require.False(t, llm.EmbedRequest{Texts: many[:test.limit+1]}.Fits(made.EmbedLimits("m")))
 
-			before := len(p.Calls())
-			_, err = llm.EmbedAll(t.Context(), made, llm.EmbedRequest{Model: "m", Texts: many[:25]})
+			got, err := made.Embed(t.Context(), llm.EmbedRequest{Model: "m", Texts: many[:test.limit]})
 			require.NoError(t, err)
-			require.LessOrEqual(t, len(p.Calls())-before, (25+9)/10, "the limit is remembered")
+			require.Equal(t, llmtest.Vector(many[test.limit-1], 8), got.Vectors[test.limit-1])
 		})
 	}
 }
@@ -227,39 +216,6 @@ func over(limit int, reply llmtest.Reply) func(llmtest.Call) llmtest.Reply {
 		}
 		return llmtest.Reply{}
 	}
-}
-
-// TestEmbedAllKeepsWhatIsPaid gives the vectors so far with the error, and goes on from there.
-func TestEmbedAllKeepsWhatIsPaid(t *testing.T) {
-	t.Parallel()
-	p := llmtest.New(t)
-	p.On("x 15", llmtest.Fail(500, ""), llmtest.Reply{})
-	made := client(t, p, func(c *openai.Config) { c.Profile = "dashscope" })
-	req := llm.EmbedRequest{Model: "m"}
-	for i := range 25 {
-		req.Texts = append(req.Texts, fmt.Sprintf("x %d", i))
-	}
-	first, err := llm.EmbedAll(t.Context(), made, req)
-	require.Error(t, err)
-	require.Len(t, first.Vectors, 10)
-	req.Texts = req.Texts[10:]
-	rest, err := llm.EmbedAll(t.Context(), made, req)
-	require.NoError(t, err)
-	require.Equal(t, llmtest.Vector("x 10", 8), rest.Vectors[0])
-	require.Len(t, p.Calls(), 4)
-}
-
-// TestEmbedAllOfOneTooLong ends at the text that no call can hold, after the halving that finds it.
-func TestEmbedAllOfOneTooLong(t *testing.T) {
-	t.Parallel()
-	p := llmtest.New(t)
-	p.On("long", llmtest.Fail(400, fault("invalid_request_error", "context_length_exceeded", "maximum context length")))
-	got, err := llm.EmbedAll(t.Context(), client(t, p), llm.EmbedRequest{Model: "m", Texts: []string{"a", "b", "long", "d"}})
-	var e *llm.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, task.ContextExceeded, e.Code)
-	require.Len(t, got.Vectors, 2)
-	require.Len(t, p.Calls(), 4, "four refused, two taken, two refused, and the one alone refused")
 }
 
 // TestIdempotencyKey reaches the provider, and does not make net/http send a request again that may have
