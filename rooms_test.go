@@ -23,14 +23,15 @@ const module = "longhaul"
 var shut = map[string][]string{
 	"internal/task": {module, "github.com", "golang.org", "go.temporal.io"},
 
-	"internal/llm":      outOf("internal/document", "internal/storage", "go.temporal.io"),
-	"internal/router":   outOf("internal/llm/openai", "internal/document", "internal/storage", "internal/config", "go.temporal.io"),
-	"internal/lane":     outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
-	"internal/document": outOf("internal/llm", "internal/storage", "go.temporal.io"),
-	"internal/storage":  outOf("internal/llm", "internal/document", "go.temporal.io"),
-	"internal/config":   outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
-	"internal/schema":   outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
-	"internal/cluster":  outOf("internal/llm", "internal/document"),
+	"internal/llm":       outOf("internal/document", "internal/storage", "go.temporal.io"),
+	"internal/router":    outOf("internal/llm/openai", "internal/document", "internal/storage", "internal/config", "go.temporal.io"),
+	"internal/lane":      outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
+	"internal/document":  outOf("internal/llm", "internal/storage", "go.temporal.io"),
+	"internal/retrieval": outOf("internal/llm", "internal/storage", "go.temporal.io"),
+	"internal/storage":   outOf("internal/llm", "internal/document", "go.temporal.io"),
+	"internal/config":    outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
+	"internal/schema":    outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
+	"internal/cluster":   outOf("internal/llm", "internal/document"),
 
 	"activities": {
 		module + "/workflows", module + "/api", module + "/worker", module + "/starter",
