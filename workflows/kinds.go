@@ -31,6 +31,11 @@ type Input interface {
 	Headline() string           // itself in a line, for a list of tasks
 }
 
+// Follower is an input that can go on from an earlier task of its kind and tenant.
+type Follower interface {
+	Previous() (id, pointer string) // "" for none, and where the input says so
+}
+
 // Kinds is every kind this build can run. Adding one is a line here, and its file.
 func Kinds() []Kind {
 	return []Kind{
@@ -44,6 +49,7 @@ func Kinds() []Kind {
 			run:         Summary,
 			children:    map[string]any{summaryGroup: SummaryGroup},
 		},
+		qaKind(),
 	}
 }
 

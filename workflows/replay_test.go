@@ -48,7 +48,9 @@ func TestSteps(t *testing.T) {
 		require.Contains(t, steps, method.Name)
 	}
 	require.Equal(t, []string{
-		"CombineAnswers", "DigestItems", "FailItem", "FetchDocument", "FinishSummary", "HalvePart", "PlanSummary", "ReadDocuments", "SummarisePart",
+		"AnswerQuestion", "CombineAnswers", "CombineFindings", "DigestItems", "EmbedPassages", "EmbedQuestions", "FailItem", "FailQuestion",
+		"FetchDocument", "FinishQA", "FinishSummary", "HalvePart", "OpenLibrary", "PlanDocuments", "PlanSummary", "ReadDocuments", "SearchPart",
+		"SummarisePart",
 	}, slices.Sorted(maps.Keys(steps)))
 }
 
@@ -59,7 +61,7 @@ func TestNames(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary"}, kinds)
+	require.Equal(t, []string{"summary", "qa"}, kinds)
 	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
 	require.Equal(t, []string{"facts", "state", "status"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{

@@ -23,7 +23,9 @@ func best(scores []float64) []int {
 
 // fuse makes one ranking of several by reciprocal rank: what two find good comes before what one finds best.
 func fuse(rankings ...[]int) []int {
-	const calm = 60 // how little the very first ranks stand out
+	// How little the first ranks stand out. It is small: with two rankings of a few hundred passages, one of which may
+	// be as good as chance for a question, the best of each must be among the few that are chosen.
+	const calm = 4
 	sum := map[int]float64{}
 	var found []int
 	for _, ranking := range rankings {

@@ -79,7 +79,11 @@ func (s server) chat(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "messages has no message of the user with text in it")
 		return
 	}
-	text, reason := summarise(system, user), "stop"
+	reason := "stop"
+	text, asked := answerQuestion(system, user)
+	if !asked {
+		text = summarise(system, user)
+	}
 	if limit := req.limit(); limit > 0 && tokens(text) > limit {
 		text, reason = firstTokens(text, limit), "length"
 	}
