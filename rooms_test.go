@@ -23,16 +23,17 @@ const module = "longhaul"
 var shut = map[string][]string{
 	"internal/task": {module, "github.com", "golang.org", "go.temporal.io"},
 
-	"internal/router":   outOf("internal/llm/openai", "internal/document", "internal/storage", "internal/config", "go.temporal.io"),
-	"internal/llm":      outOf("internal/document", "internal/storage", "internal/video", "go.temporal.io"),
-	"internal/video":    outOf("internal/storage", "internal/lane", "go.temporal.io"),
-	"internal/lane":     outOf("internal/llm", "internal/document", "internal/storage", "internal/video", "go.temporal.io"),
-	"internal/document": outOf("internal/llm", "internal/storage", "internal/video", "internal/tool", "go.temporal.io"),
-	"internal/tool":     outOf("internal/llm", "internal/router", "internal/lane", "internal/storage", "internal/config", "internal/cluster", "go.temporal.io"),
-	"internal/storage":  outOf("internal/llm", "internal/document", "internal/video", "go.temporal.io"),
-	"internal/config":   outOf("internal/llm", "internal/document", "internal/storage", "internal/tool", "go.temporal.io"),
-	"internal/schema":   outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
-	"internal/cluster":  outOf("internal/llm", "internal/document"),
+	"internal/router":    outOf("internal/llm/openai", "internal/document", "internal/storage", "internal/config", "go.temporal.io"),
+	"internal/llm":       outOf("internal/document", "internal/storage", "internal/video", "go.temporal.io"),
+	"internal/video":     outOf("internal/storage", "internal/lane", "go.temporal.io"),
+	"internal/lane":      outOf("internal/llm", "internal/document", "internal/storage", "internal/video", "go.temporal.io"),
+	"internal/document":  outOf("internal/llm", "internal/storage", "internal/video", "internal/tool", "go.temporal.io"),
+	"internal/tool":      outOf("internal/llm", "internal/router", "internal/lane", "internal/storage", "internal/config", "internal/cluster", "go.temporal.io"),
+	"internal/storage":   outOf("internal/llm", "internal/document", "internal/video", "go.temporal.io"),
+	"internal/config":    outOf("internal/llm", "internal/document", "internal/storage", "internal/tool", "go.temporal.io"),
+	"internal/schema":    outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
+	"internal/cluster":   outOf("internal/llm", "internal/document"),
+	"internal/retrieval": outOf("internal/llm", "internal/storage", "go.temporal.io"),
 
 	"activities": {
 		module + "/workflows", module + "/api", module + "/worker", module + "/starter",

@@ -18,7 +18,7 @@ const (
 	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
 )
 
-// Activities holds what the activities work with. All fields are needed.
+// Activities holds what the activities work with. All exported fields are needed.
 type Activities struct {
 	Bucket        *storage.Bucket
 	Ledger        storage.Ledger
@@ -34,6 +34,8 @@ type Activities struct {
 	ContextTokens int    // the most tokens of a conversation; a longer one is compacted
 	MaxAttempts   int    // how often a failing model call is made; waiting for a rate limit is not failing
 	Log           *slog.Logger
+
+	shelf shelf
 }
 
 // Reader gets text out of a document on disk: document.Extractor.

@@ -190,10 +190,16 @@ func (a *Activities) keepText(ctx context.Context, req DocumentRequest, work gro
 	if err := a.Bucket.Put(ctx, textKey(req.Task, req.Index), "text/markdown; charset=utf-8", []byte(text.Markdown)); err != nil {
 		return Document{}, err
 	}
+	if len(text.PageStarts) > 0 {
+		if err := a.Bucket.PutJSON(ctx, pagesKey(req.Task, req.Index), text.PageStarts); err != nil {
+			return Document{}, err
+		}
+	}
 	return Document{Label: kept.Name, Ends: ends}, a.Bucket.PutJSON(ctx, sourceKey(req.Task, req.Index), kept)
 }
 
 func textKey(t Task, index int) string   { return storage.DocumentKey(t.ID, index, "text.md") }
+func pagesKey(t Task, index int) string  { return storage.DocumentKey(t.ID, index, "pages.json") }
 func sourceKey(t Task, index int) string { return storage.DocumentKey(t.ID, index, "source.json") }
 
 // Part is a stretch of a document's text, in bytes, at borders of characters.

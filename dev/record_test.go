@@ -45,6 +45,7 @@ func TestRecord(t *testing.T) {
 			"continued": recordLongAgent,
 			"cancelled": recordCancelledAgent,
 		},
+		"qa": qaShapes(),
 	}
 	for kind, shapes := range shapes {
 		for name, run := range shapes {

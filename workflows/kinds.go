@@ -33,6 +33,11 @@ type Input interface {
 	Headline() string           // itself in a line, for a list of tasks
 }
 
+// Follower is an input that can go on from an earlier task of its kind and tenant.
+type Follower interface {
+	Previous() (id, pointer string) // "" for none, and where the input says so
+}
+
 // Kinds is every kind this build can run. Adding one is a line here, and its file.
 func Kinds() []Kind {
 	return []Kind{
@@ -56,6 +61,7 @@ func Kinds() []Kind {
 			Hears:       true,
 			run:         Agent,
 		},
+		qaKind(),
 	}
 }
 

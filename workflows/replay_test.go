@@ -48,8 +48,7 @@ func TestSteps(t *testing.T) {
 		require.Contains(t, steps, method.Name)
 	}
 	require.Equal(t, []string{
-		"AgentTurn", "CombineAnswers", "CompactConversation", "DigestItems", "FailItem", "FetchDocument", "FinishAgent", "FinishSummary", "HalvePart",
-		"PlanDocuments", "PlanSummary", "PrepareAgent", "PrepareChild", "ReadDocuments", "RunTool", "SummarisePart",
+		"AgentTurn", "AnswerQuestion", "CombineAnswers", "CombineFindings", "CompactConversation", "DigestItems", "EmbedPassages", "EmbedQuestions", "FailItem", "FailQuestion", "FetchDocument", "FinishAgent", "FinishQA", "FinishSummary", "HalvePart", "OpenLibrary", "PlanDocuments", "PlanSummary", "PrepareAgent", "PrepareChild", "ReadDocuments", "RunTool", "SearchPart", "SummarisePart",
 	}, slices.Sorted(maps.Keys(steps)))
 }
 
@@ -60,7 +59,7 @@ func TestNames(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary", "agent"}, kinds)
+	require.Equal(t, []string{"summary", "agent", "qa"}, kinds)
 	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
 	require.Equal(t, []string{"facts", "state", "status"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{

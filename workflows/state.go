@@ -97,6 +97,7 @@ type Start struct {
 	Snapshot *Snapshot
 	Summary  *SummaryCarry
 	Agent    *AgentCarry
+	QA       *QACarry
 }
 
 // Ending is the result of every kind's workflow: what a Temporal user sees of it.

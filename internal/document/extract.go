@@ -43,6 +43,8 @@ type Text struct {
 	Pages    int      // of a PDF; 0 for formats that have none
 	Charset  string   // a text format's encoding, such as gb18030; "" for the others
 	Warnings []string // what could not be read although the rest could
+
+	PageStarts []int // of a PDF: the byte of Markdown that each page begins at; an empty page where the next does
 }
 
 // Extractor reads documents in a pool of child processes. It is safe for concurrent use.

@@ -27,6 +27,7 @@ type pdfDocument struct {
 	lib     pdfium.Pdfium
 	doc     references.FPDF_DOCUMENT
 	out     writer
+	starts  []int    // where each page begins in out
 	broken  pageList // pages that could not be read
 	scanned pageList // pages that are a picture of text
 	garbled pageList // pages whose characters mean nothing
@@ -90,6 +91,7 @@ func (d *pdfDocument) page(index int) {
 	case garbledShare(text) > garbledAbove:
 		d.garbled.add(index)
 	}
+	d.starts = append(d.starts, d.out.Len())
 	if seen > 0 {
 		d.out.WriteString(strings.TrimSpace(text) + "\n\n")
 	}
@@ -178,7 +180,8 @@ func (d *pdfDocument) verdict(pages int) (Text, error) {
 		return Text{}, task.Errorf(task.GarbledText,
 			"its fonts do not say which characters they show, so %.0f %% of the text has no meaning; run OCR over it first", 100*garbledShare(text))
 	}
-	out := Text{Markdown: text, Pages: pages}
+	out := Text{Pages: pages}
+	out.Markdown, out.PageStarts = cleanPages(text, d.starts)
 	for _, warning := range []string{
 		d.broken.warning("could not be read"),
 		d.scanned.warning("a picture and nearly no text, OCR would be needed"),
@@ -189,6 +192,27 @@ func (d *pdfDocument) verdict(pages int) (Text, error) {
 		}
 	}
 	return out, nil
+}
+
+// cleanPages cleans a text page by page, so that it stays known where each begins.
+func cleanPages(text string, starts []int) (string, []int) {
+	var b strings.Builder
+	moved := make([]int, len(starts))
+	for i, start := range starts {
+		moved[i] = b.Len()
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		if page := clean(text[start:end]); page != "" {
+			b.WriteString(page + "\n\n")
+		}
+	}
+	whole := strings.TrimRight(b.String(), "\n")
+	for i, start := range moved {
+		moved[i] = min(start, len(whole))
+	}
+	return whole, moved
 }
 
 // pageList collects page numbers, from 1.

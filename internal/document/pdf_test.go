@@ -159,12 +159,37 @@ func TestPDF(t *testing.T) {
 			}
 			require.NoError(t, err)
 			tt.want.Format = "pdf"
+			require.Len(t, got.PageStarts, got.Pages)
+			got.PageStarts = nil
 			require.Equal(t, tt.want, got)
 		})
 	}
 }
 
 // A small file may inflate to very much, or be very much work.
+// Where a page begins in the text is known, whatever is cleaned away before it.
+func TestPDFPages(t *testing.T) {
+	t.Parallel()
+	e := pdfExtractor(t, Limits{})
+	data := pdfPages([]string{show("The first page says little.", "", "", "", "And ends."), "", show("The third page has more to say."), show("The fourth.")}, "")
+	text, err := e.Extract(testContext(t), Input{Path: file(t, "pages.pdf", data)}, nil)
+	require.NoError(t, err)
+	require.Len(t, text.PageStarts, 4)
+	for page, begins := range []string{"The first page", "The third page", "The third page", "The fourth."} {
+		require.True(t, strings.HasPrefix(text.Markdown[text.PageStarts[page]:], begins), "page %d of %q", page+1, text.Markdown)
+	}
+}
+
+func TestCleanPages(t *testing.T) {
+	t.Parallel()
+	text := "one\x00 \r\n\n\n\nmore\n\n\f\n\n  \ntwo\n\n"
+	got, starts := cleanPages(text, []int{0, 16, 18, 18, len(text)})
+	require.Equal(t, "one\n\nmore\n\ntwo", got)
+	require.Equal(t, got, clean(got), "there is nothing left to clean")
+	require.Equal(t, "two", got[starts[3]:])
+	require.Equal(t, []int{0, 11, 11, 11, 14}, starts)
+}
+
 func TestPDFBombs(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

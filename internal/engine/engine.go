@@ -102,6 +102,9 @@ func (e *Engine) examine(ctx context.Context, d task.Draft) (kind workflows.Kind
 	if err = e.checkFiles(ctx, d.Tenant, in.FileIDs()); err != nil {
 		return kind, in, f, err
 	}
+	if err = e.checkPrevious(ctx, d, in); err != nil {
+		return kind, in, f, err
+	}
 	f, err = factsOf(d, time.Now())
 	if err == nil && f.Budget > 0 && !e.Priced(d.Model) {
 		err = invalid("/budget", "the price of the model is not configured, so a budget cannot be kept: set llm.models, or leave the budget out")
@@ -137,6 +140,32 @@ func (e *Engine) checkFiles(ctx context.Context, tenant string, ids map[string]s
 	}
 	if len(refused.Errors) > 0 {
 		return refused
+	}
+	return nil
+}
+
+// checkPrevious refuses an input that goes on from a task it cannot go on from.
+func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in workflows.Input) error {
+	follower, ok := in.(workflows.Follower)
+	if !ok {
+		return nil
+	}
+	id, pointer := follower.Previous()
+	if id == "" {
+		return nil
+	}
+	before, err := e.glance(ctx, d.Tenant, id)
+	switch {
+	case err != nil && task.AsError(err).Code == task.NotFound:
+		return invalid(pointer, "no task %q", id)
+	case err != nil:
+		return err
+	case before.Kind != d.Kind:
+		return invalid(pointer, "task %s is of the kind %s; a task goes on from one of its own kind, %s", id, before.Kind, d.Kind)
+	case !before.Done:
+		e := task.Errorf(task.Conflict, "task %s has not ended yet; go on from it when it has", id)
+		e.Errors = []task.FieldError{{Pointer: pointer, Detail: e.Detail}}
+		return e
 	}
 	return nil
 }

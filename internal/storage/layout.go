@@ -32,6 +32,23 @@ func DocumentKey(taskID string, index int, what string) string {
 	return fmt.Sprintf("tasks/%s/documents/%06d/%s", taskID, index, what)
 }
 
+// PaperKey is what a task of a kind works by, made once and read by every step.
+func PaperKey(taskID string) string { return "tasks/" + taskID + "/paper.json" }
+
+// ConversationKey is what was asked and answered in a task and in those before it.
+func ConversationKey(taskID string) string { return "tasks/" + taskID + "/conversation.json" }
+
+// QuestionKey is the vector of a task's question.
+func QuestionKey(taskID string, index int) string {
+	return fmt.Sprintf("tasks/%s/questions/%06d.vector", taskID, index)
+}
+
+// PassagesKey is something made of a text that a tenant's tasks may share, such as where its passages end and
+// their vectors. It is named by the text's hash, so it belongs to no task.
+func PassagesKey(tenant, textHash, what string) string {
+	return "passages/" + tenant + "/" + textHash + "/" + what
+}
+
 // ArtifactsPrefix is where a task's artifacts are; ArtifactKey is one of them.
 func ArtifactsPrefix(taskID string) string { return "tasks/" + taskID + "/artifacts/" }
 

@@ -67,7 +67,10 @@ func (r request) reply(id string) (text string, calls []toolCall) {
 	if calls = r.plan(id); len(calls) > 0 {
 		return "", calls
 	}
+	answer, asked := answerQuestion(system, user)
 	switch {
+	case asked:
+		return answer, nil
 	case len(form) > 0:
 		return r.known().answer(form), nil
 	case len(r.Tools) > 0, len(r.results()) > 0:

@@ -20,6 +20,13 @@
 // their order and their language, at most as many words as asked for (200 if nothing is said); a
 // Chinese, Japanese or Korean character is a word.
 //
+// A question is asked of sources, or of findings in JSON, each between lines of their own, and the question last:
+//
+//	<source name="12: report.pdf, page 3">      <finding name="1">      <question name="to answer now">
+//
+// The answer to it is JSON with fields citations, answer, supported and needs_everything: the sentences that have most
+// of the question's words, as they stand in the sources.
+//
 // # Tools and forms
 //
 // Where tools are offered it takes part: it asks for each of them once whose arguments can be made of the

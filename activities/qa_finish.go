@@ -1,0 +1,191 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"longhaul/internal/retrieval"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// QuestionFailed records a question that failed for good.
+type QuestionFailed struct {
+	Task     Task
+	Question int
+	Error    *task.Error
+	SoFar    ItemSoFar
+}
+
+// FinishQARequest closes the books of a qa task, however it ends.
+type FinishQARequest struct {
+	Task     Task
+	InputKey string
+	Rest     *task.Error // why questions without an outcome have none
+	Cut      []Cut       // what such questions used by then
+	Words    *task.Error // why passages were found by words alone; nil if they were not
+}
+
+// QAOutput is the result of a qa task.
+type QAOutput struct {
+	Documents    []QADocument `json:"documents"`
+	Answers      []QAAnswer   `json:"answers"`
+	VectorsError *task.Error  `json:"vectors_error,omitempty"` // why passages were found by words alone
+}
+
+// QADocument is one document that was looked in, or could not be.
+type QADocument struct {
+	Index      int         `json:"index"`
+	Name       string      `json:"name"`
+	Pages      int         `json:"pages,omitempty"`
+	Characters int         `json:"characters,omitempty"`
+	Error      *task.Error `json:"error,omitempty"`
+}
+
+// QAAnswer is one question of the result.
+type QAAnswer struct {
+	Index    int             `json:"index"`
+	Status   task.ItemStatus `json:"status"`
+	Question string          `json:"question"`
+	*QAResult
+	Error *task.Error `json:"error,omitempty"`
+}
+
+// answersName is the artifact for people; the result is the one for programs.
+const answersName = "answers.md"
+
+// FailQuestion records the failure of a question.
+func (a *Activities) FailQuestion(ctx context.Context, req QuestionFailed) error {
+	heart := startHeart(ctx, "recording")
+	defer heart.Stop()
+	p, err := a.paperOf(ctx, req.Task)
+	if err != nil {
+		return err
+	}
+	return a.saveItem(ctx, req.Task, task.Item{
+		Index: req.Question, Status: task.ItemFailed, Name: task.Brief(p.Questions[req.Question]), Error: req.Error,
+		Usage: req.SoFar.Usage, Attempts: req.SoFar.Calls,
+	})
+}
+
+// FinishQA writes the list of items, the result, the report and the conversation of a qa task. Questions that have
+// no outcome yet get one. Run again it writes the same.
+func (a *Activities) FinishQA(ctx context.Context, req FinishQARequest) (Finished, error) {
+	heart := startHeart(ctx, "storing")
+	defer heart.Stop()
+	var in task.QAInput
+	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
+		return Finished{}, err
+	}
+	items := make([]task.Item, len(in.Questions))
+	for i, question := range in.Questions {
+		items[i] = open(i, task.Brief(question), req.Rest)
+	}
+	for _, cut := range req.Cut {
+		items[cut.Index].Usage, items[cut.Index].Attempts = cut.Usage, cut.Calls
+	}
+	if err := a.settle(ctx, heart, req.Task, items); err != nil {
+		return Finished{}, err
+	}
+	if err := a.storeItems(ctx, req.Task, items); err != nil {
+		return Finished{}, err
+	}
+	exchanges, err := a.exchanges(ctx, req.Task, items)
+	if err != nil {
+		return Finished{}, err
+	}
+	if err := a.Bucket.PutJSON(ctx, storage.ConversationKey(req.Task.ID), exchanges); err != nil {
+		return Finished{}, err
+	}
+	finished := tally(items)
+	if finished.Outcome == task.None {
+		return finished, nil
+	}
+	return a.storeAnswers(ctx, req, in.Questions, items, finished)
+}
+
+func (a *Activities) storeAnswers(ctx context.Context, req FinishQARequest, questions []string, items []task.Item, finished Finished) (Finished, error) {
+	p, err := a.paperOf(ctx, req.Task)
+	if err != nil {
+		return finished, err
+	}
+	output := QAOutput{VectorsError: req.Words, Answers: make([]QAAnswer, len(items))}
+	for _, d := range p.Documents {
+		output.Documents = append(output.Documents, QADocument{d.Index, d.Name, d.Pages, d.Characters, d.Error})
+		if d.Error != nil {
+			finished.Outcome = task.Partial
+		}
+	}
+	for i, item := range items {
+		output.Answers[i] = QAAnswer{Index: i, Status: item.Status, Question: questions[i], Error: item.Error}
+		if item.Status != task.ItemSucceeded {
+			continue
+		}
+		if err := json.Unmarshal(item.Result, &output.Answers[i].QAResult); err != nil {
+			return finished, fmt.Errorf("result of item %d: %w", i, err)
+		}
+	}
+	encoded, err := json.Marshal(output)
+	if err != nil {
+		return finished, err
+	}
+	sum := sha256.Sum256(encoded)
+	finished.Result = &Stored{Bytes: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:])}
+	return finished, errors.Join(
+		a.Bucket.Put(ctx, storage.ArtifactKey(req.Task.ID, answersName), "text/markdown; charset=utf-8", []byte(answers(output, finished.Simulated))),
+		a.Bucket.Put(ctx, storage.ResultKey(req.Task.ID), "application/json", encoded),
+	)
+}
+
+// answers is the result as a person reads it.
+func answers(output QAOutput, simulated bool) string {
+	var b strings.Builder
+	b.WriteString("# Answers\n\n")
+	if simulated {
+		b.WriteString("> Given by the simulated model: sentences picked from the texts, not a language model's work.\n\n")
+	}
+	for _, answer := range output.Answers {
+		fmt.Fprintf(&b, "## %s\n\n", oneLine(answer.Question))
+		switch {
+		case answer.QAResult != nil:
+			b.WriteString(answer.report())
+		case answer.Error != nil:
+			fmt.Fprintf(&b, "No answer: %s\n\n", answer.Error.Detail)
+		}
+	}
+	for _, d := range output.Documents {
+		if d.Error != nil {
+			fmt.Fprintf(&b, "- Not looked in: %s: %s\n", oneLine(d.Name), d.Error.Detail)
+		}
+	}
+	if output.VectorsError != nil {
+		fmt.Fprintf(&b, "- Passages were found by their words alone: %s\n", output.VectorsError.Detail)
+	}
+	return b.String()
+}
+
+// report is an answer with its quotes, as a person reads it.
+func (r *QAResult) report() string {
+	var b strings.Builder
+	if !r.Supported {
+		b.WriteString("*The documents do not support an answer.* " + r.Note + "\n\n")
+	}
+	if r.Answer != "" {
+		b.WriteString(r.Answer + "\n\n")
+	}
+	for _, c := range r.Citations {
+		place := retrieval.Place{Name: c.Name, Section: c.Section, Page: c.Page}
+		fmt.Fprintf(&b, "> %s\n>\n> — %s\n\n", oneLine(c.Quote), oneLine(place.String()))
+	}
+	for _, missing := range r.Missing {
+		fmt.Fprintf(&b, "- Not read: %s\n", missing)
+	}
+	return b.String()
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
