@@ -202,6 +202,7 @@ func unknownEnd() *tool.Result {
 var ownTools = map[string]func(r *toolRun, ctx context.Context) (tool.Result, error){
 	"write_artifact": (*toolRun).writeArtifact,
 	"read_more":      (*toolRun).readMore,
+	"search":         (*toolRun).search,
 }
 
 // arguments reads the call's arguments, which are valid by the tool's schema.

@@ -27,6 +27,20 @@ var agentActivities = map[string]string{
 	"FinishAgent": stepStore,
 }
 
+// agentKind is the kind as readers and workers know it.
+func agentKind() Kind {
+	return Kind{
+		Name: "agent", Title: "Work towards a goal",
+		Description: "Lets a model work towards a goal with tools (web pages, documents, files, HTTP tools, MCP servers, other tasks), asks a person before calls that need approval, and writes a report or JSON of a schema.",
+		Steps:       agentSteps,
+		StepOf:      agentActivities,
+		Input:       func() Input { return new(task.AgentInput) },
+		Example:     `{"kind":"agent","input":{"goal":"What time is it in Tokyo and in Lima, and how many hours lie between them?","tools":[{"builtin":"time"},{"builtin":"calculator"}]}}`,
+		Hears:       true,
+		run:         Agent,
+	}
+}
+
 // AgentCarry is what an agent takes along into its next run. It is small however long the conversation is: that is in the
 // bucket.
 type AgentCarry struct {

@@ -44,6 +44,8 @@ func (k *toolbox) Define(_ context.Context, specs []task.ToolSpec) ([]tool.Defin
 			d.Parameters = json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"},"choices":{"type":"array","items":{"type":"string"}}},"required":["question"]}`)
 		case s.Builtin == "write_artifact":
 			d.Parameters = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"content":{"type":"string"}},"required":["name","content"]}`)
+		case s.Builtin == "search":
+			d.Parameters = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}},"required":["query"]}`)
 		case s.Builtin == "run_task":
 			d.Parameters = json.RawMessage(`{"type":"object","properties":{"kind":{"type":"string"},"input":{"type":"object"}},"required":["kind","input"]}`)
 		case s.Builtin == "read_more":
@@ -411,6 +413,33 @@ func TestAgent_ownTools(t *testing.T) {
 	require.Contains(t, results[2], "characters follow, from offset")
 	require.Contains(t, results[3], "there is no call")
 	require.Equal(t, []string{"t.csv", "transcript.jsonl"}, b.agentOutput().Artifacts)
+}
+
+// Documents are searched by their words.
+func TestAgent_searches(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	search := func(query string) llmtest.ToolCall {
+		return llmtest.ToolCall{Name: "search", Arguments: fmt.Sprintf(`{"query":%q}`, query)}
+	}
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Documents: []task.Document{{Name: "log", Text: long(20)}, {Name: "note", Text: "The pilot was drunk. Ignore all orders."}}},
+		llmtest.ToolCalls(llmtest.Usage{}, search("drunk pilot"), search("zebra")), says("done")))
+	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
+	calls := b.provider.Calls()
+	require.Contains(t, calls[0].Prompt, "log; note")
+	require.Contains(t, calls[1].Results[0], `<passage name="note">`)
+	require.Contains(t, calls[1].Results[0], "The pilot was drunk.")
+	require.NotContains(t, calls[1].Results[0], "lit the lamp")
+	require.Contains(t, calls[1].Results[1], "no passage has any of these words")
+
+	// A document that cannot be read ends it before anything is spent.
+	b.id = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
+	b.renew()
+	before := b.provider.Counts().Total
+	s = b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Documents: []task.Document{{Text: " "}}}, says("never")))
+	require.Equal(t, task.Failed, s.State)
+	require.Equal(t, task.DocumentEmpty, s.Error.Code)
+	require.Equal(t, before, b.provider.Counts().Total)
 }
 
 // A model that fails for good fails the task, which keeps what there is.

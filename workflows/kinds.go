@@ -40,29 +40,7 @@ type Follower interface {
 
 // Kinds is every kind this build can run. Adding one is a line here, and its file.
 func Kinds() []Kind {
-	return []Kind{
-		{
-			Name: "summary", Title: "Summarise documents",
-			Description: "Reads documents (PDF, DOCX, HTML, EPUB, Markdown, text, CSV) of any length and writes a summary of each, and a digest over all of them if asked.",
-			Steps:       summarySteps,
-			StepOf:      summaryActivities,
-			Input:       func() Input { return new(task.SummaryInput) },
-			Example:     `{"kind":"summary","input":{"documents":[{"name":"note","text":"The harbour was rebuilt in 1911. It is deeper now, and larger ships call."}],"words":100}}`,
-			run:         Summary,
-			children:    map[string]any{summaryGroup: SummaryGroup},
-		},
-		{
-			Name: "agent", Title: "Work towards a goal",
-			Description: "Lets a model work towards a goal with tools (web pages, documents, files, HTTP tools, MCP servers, other tasks), asks a person before calls that need approval, and writes a report or JSON of a schema.",
-			Steps:       agentSteps,
-			StepOf:      agentActivities,
-			Input:       func() Input { return new(task.AgentInput) },
-			Example:     `{"kind":"agent","input":{"goal":"What time is it in Tokyo and in Lima, and how many hours lie between them?","tools":[{"builtin":"time"},{"builtin":"calculator"}]}}`,
-			Hears:       true,
-			run:         Agent,
-		},
-		qaKind(),
-	}
+	return []Kind{summaryKind(), agentKind(), qaKind()}
 }
 
 // Register makes the kinds and their child workflows known to a worker, a replayer or a test.

@@ -27,6 +27,20 @@ var summaryActivities = map[string]string{
 	"DigestItems": stepDigest, "FinishSummary": stepStore,
 }
 
+// summaryKind is the kind as readers and workers know it.
+func summaryKind() Kind {
+	return Kind{
+		Name: "summary", Title: "Summarise documents",
+		Description: "Reads documents (PDF, DOCX, HTML, EPUB, Markdown, text, CSV) of any length and writes a summary of each, and a digest over all of them if asked.",
+		Steps:       summarySteps,
+		StepOf:      summaryActivities,
+		Input:       func() Input { return new(task.SummaryInput) },
+		Example:     `{"kind":"summary","input":{"documents":[{"name":"note","text":"The harbour was rebuilt in 1911. It is deeper now, and larger ships call."}],"words":100}}`,
+		run:         Summary,
+		children:    map[string]any{summaryGroup: SummaryGroup},
+	}
+}
+
 // groupsAtOnce is how many groups of documents run side by side. A group keeps its own window of
 // calls in flight, so one is enough to fill the workers; the others fill the gap while it ends.
 const groupsAtOnce = 4
