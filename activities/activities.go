@@ -14,6 +14,7 @@ import (
 const (
 	QueueWorkflows = "longhaul-workflows" // decisions
 	QueueLLM       = "longhaul-llm"       // model calls; those of a provider beside the first have a queue of their own
+	QueueVideo     = "longhaul-video"     // jobs of videos, and their downloads
 	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
 )
 
@@ -24,6 +25,7 @@ type Activities struct {
 	Files       storage.Files
 	Router      *router.Router // who is asked for a model
 	Embedding   string         // the model for vectors
+	Videos      Videos         // who renders videos
 	Reader      Reader
 	Fetcher     Fetcher
 	Scratch     string // a local folder for documents while they are read

@@ -60,6 +60,9 @@ func (c *cli) show(t task.Task) error {
 		c.print("labels    %s", labelText(t.Labels))
 	}
 	c.print("usage     %d requests, %d tokens in, %d out", t.Usage.Requests, t.Usage.InputTokens, t.Usage.OutputTokens)
+	if t.Usage.VideoSeconds > 0 {
+		c.print("video     %g seconds", t.Usage.VideoSeconds)
+	}
 	if t.Simulated {
 		c.print("model     simulated: no provider is configured")
 	}

@@ -44,6 +44,15 @@ func Kinds() []Kind {
 			run:         Summary,
 			children:    map[string]any{summaryGroup: SummaryGroup},
 		},
+		{
+			Name: KindVideo, Title: "Render videos",
+			Description: "Has a video rendered for each prompt, from a picture if there is one. Jobs of minutes or hours are followed, paid for once, and their files kept as artifacts.",
+			Steps:       videoSteps,
+			StepOf:      videoActivities,
+			Input:       func() Input { return new(task.VideoInput) },
+			Example:     `{"kind":"video","input":{"prompt":"a lighthouse at dusk, waves below"}}`,
+			run:         Video,
+		},
 	}
 }
 

@@ -74,6 +74,7 @@ type Start struct {
 	Facts    Facts
 	Snapshot *Snapshot
 	Summary  *SummaryCarry
+	Video    *VideoCarry
 }
 
 // Ending is the result of every kind's workflow: what a Temporal user sees of it.

@@ -51,6 +51,7 @@ func (a *App) pools(do *activities.Activities) []worker.Worker {
 	for i, p := range a.Config.LLM.All() {
 		pools = append(pools, worker.New(a.Temporal.Client, queue(i, p), a.options(a.concurrency(p))))
 	}
+	pools = append(pools, worker.New(a.Temporal.Client, activities.QueueVideo, a.options(a.Config.Video.Concurrency)))
 	for _, pool := range pools[1:] {
 		pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
 	}
@@ -96,6 +97,11 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	if err != nil {
 		return nil, nil, err
 	}
+	videos, stopVideos, err := a.videos(ctx)
+	if err != nil {
+		stopModel()
+		return nil, nil, err
+	}
 	reader := document.NewExtractor(document.Options{
 		Workers: min(a.Config.Worker.DocumentsConcurrency, runtime.NumCPU()), Log: a.Log,
 		CacheDir: a.cacheDir(),
@@ -104,13 +110,13 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	cfg := a.Config
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Router: table, Embedding: cfg.LLM.EmbeddingModel, Reader: reader,
+		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Reader: reader,
 		Fetcher: document.NewFetcher(document.FetchOptions{
 			AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 		}),
 		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, MaxAttempts: cfg.LLM.MaxAttempts, Log: a.Log,
 	}
-	return do, func() { stopModel(); _ = reader.Close() }, nil
+	return do, func() { stopModel(); stopVideos(); _ = reader.Close() }, nil
 }
 
 // cacheDir is where the compiled PDF engine is kept: with the user's other caches, so that a new data

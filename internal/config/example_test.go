@@ -121,7 +121,7 @@ func (k knob) yaml() string {
 		return "[] # as [{name: gpt-5-mini, price: {input: 0.25, cached: 0.025, output: 2}, fallbacks: [relay/gpt-5-mini]}]"
 	case []Provider:
 		return "[] # as [{name: relay, base_url: https://relay.example/v1, key_env: RELAY_KEY, profile: newapi, requests_per_minute: 600, models: []}]"
-	case int:
+	case int, float64:
 		return k.fallback
 	}
 	return fmt.Sprintf("%q", k.fallback)

@@ -129,6 +129,23 @@ func (b *Bucket) GetJSON(ctx context.Context, key string, into any) error {
 	return nil
 }
 
+// PutNewJSON writes a value as JSON unless the key is there already, and reports whether it wrote. Of several
+// that write at once exactly one does.
+func (b *Bucket) PutNewJSON(ctx context.Context, key string, v any) (bool, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return false, fmt.Errorf("encode %s: %w", key, err)
+	}
+	err = b.blobs.WriteAll(ctx, key, data, &blob.WriterOptions{ContentType: "application/json", IfNotExist: true})
+	if gcerrors.Code(err) == gcerrors.FailedPrecondition {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("write %s: %w", key, err)
+	}
+	return true, nil
+}
+
 // Exists reports whether a key is there.
 func (b *Bucket) Exists(ctx context.Context, key string) (bool, error) {
 	return b.blobs.Exists(ctx, key)
@@ -141,6 +158,11 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 		return nil
 	}
 	return err
+}
+
+// Copy makes a blob the same as another; ErrNotFound when that is not there.
+func (b *Bucket) Copy(ctx context.Context, to, from string) error {
+	return readError(from, b.blobs.Copy(ctx, to, from, nil))
 }
 
 // List gives the objects directly below a prefix, which ends in a slash, in the order of keys.
