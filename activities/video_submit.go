@@ -81,7 +81,7 @@ func (s *submission) get(ctx context.Context) (VideoJob, error) {
 			return job, err
 		}
 	}
-	return VideoJob{}, s.unknown("two submits were made, and the provider shows the job of neither")
+	return VideoJob{}, s.unknown(ctx, "two submits were made, and the provider shows the job of neither")
 }
 
 // fence is the nth name of an order. It tells nothing of it.
@@ -181,9 +181,9 @@ func (s *submission) reconcile(ctx context.Context, f fence) (job VideoJob, foun
 		job, err = s.keep(ctx, seen.ID, f.At)
 		return job, true, err
 	case errors.Is(err, video.ErrCannotFind) && (f.Lost != "" || !unsure):
-		return job, false, s.unknown(lostBecause(f) + "; " + message(err))
+		return job, false, s.unknown(ctx, lostBecause(f) + "; " + message(err))
 	case err != nil && !unsure && age >= s.Videos.Doubt+outagePatience:
-		return job, false, s.unknown(lostBecause(f) + "; the provider could not be asked for the job: " + message(err))
+		return job, false, s.unknown(ctx, lostBecause(f) + "; the provider could not be asked for the job: " + message(err))
 	case err != nil || unsure:
 		wait := pause(0, int(activity.GetInfo(ctx).Attempt))
 		if left := s.Videos.Doubt - age; left > 0 {
@@ -210,11 +210,11 @@ func message(err error) string {
 }
 
 // unknown ends a submit of which nobody can tell what came of it.
-func (s *submission) unknown(why string) error {
+func (s *submission) unknown(ctx context.Context, why string) error {
 	e := task.Errorf(task.SubmissionUnknown,
 		"%s. A job may have been made, and be charged for; it was not submitted again. Look for %s in the account of %s, and run the prompt in a new task if it is not there",
 		why, s.order.Fence, s.Videos.Name)
-	b := s.heart.last(context.Background())
+	b := s.heart.last(ctx)
 	return failure(e, Spent{Calls: max(b.Calls, 1), Usage: task.Usage{UnmeteredCalls: 1}}, temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 

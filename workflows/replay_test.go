@@ -48,7 +48,8 @@ func TestSteps(t *testing.T) {
 		require.Contains(t, steps, method.Name)
 	}
 	require.Equal(t, []string{
-		"CombineAnswers", "DigestItems", "FailItem", "FetchDocument", "FinishSummary", "HalvePart", "PlanSummary", "ReadDocuments", "SummarisePart",
+		"CombineAnswers", "DigestItems", "FailItem", "FailVideo", "FetchDocument", "FetchVideo", "FinishSummary", "FinishVideo", "HalvePart",
+		"PlanSummary", "PlanVideo", "ReadDocuments", "StopVideo", "SubmitVideo", "SummarisePart", "WatchVideo",
 	}, slices.Sorted(maps.Keys(steps)))
 }
 
@@ -59,9 +60,9 @@ func TestNames(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary"}, kinds)
+	require.Equal(t, []string{"summary", "video"}, kinds)
 	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
-	require.Equal(t, []string{"facts", "state", "status"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus})
+	require.Equal(t, []string{"facts", "state", "status", "video hint"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus, workflows.SignalHint})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{
 		workflows.AttrTenant.GetName(), workflows.AttrKind.GetName(), workflows.AttrState.GetName(), workflows.AttrLabels.GetName(),
 	})

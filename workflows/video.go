@@ -141,21 +141,28 @@ func (v *videos) take(ctx workflow.Context, item *VideoItem) bool {
 	v.live[item.Index] = item
 	defer func() { delete(v.live, item.Index); v.show(ctx) }()
 	v.show(ctx)
-	job, err := v.submit(ctx, item)
-	done := job.Stored
-	if err == nil && !done {
-		done, err = v.watch(ctx, item, job)
-	}
-	if err == nil && done {
-		err = v.fetch(ctx, item, job)
-	}
+	step, done, err := v.phases(ctx, item)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		v.stop(ctx, item)
 	case err != nil:
-		v.fail(ctx, item, err)
+		v.fail(ctx, item, step, err)
 	}
 	return err != nil || done
+}
+
+// phases takes a video from its submit to its file, and tells how far it came.
+func (v *videos) phases(ctx workflow.Context, item *VideoItem) (step string, done bool, err error) {
+	job, err := v.submit(ctx, item)
+	if err != nil {
+		return stepSubmit, false, err
+	}
+	if !job.Stored {
+		if done, err = v.watch(ctx, item, job); err != nil || !done {
+			return stepRender, false, err
+		}
+	}
+	return stepDownload, true, v.fetch(ctx, item, job)
 }
 
 func (v *videos) request(item *VideoItem) activities.VideoRequest {
@@ -218,8 +225,9 @@ func (v *videos) fetch(ctx workflow.Context, item *VideoItem, job activities.Vid
 func (v *videos) spend(used task.Usage) { v.Usage = v.Usage.Add(used) }
 
 // fail records the failure of a video for those who read its items.
-func (v *videos) fail(ctx workflow.Context, item *VideoItem, err error) {
+func (v *videos) fail(ctx workflow.Context, item *VideoItem, step string, err error) {
 	why, spent := reason(err), spentOn(err)
+	why.Step = step
 	v.spend(spent.Usage)
 	req := activities.FailVideoRequest{VideoRequest: v.request(item), Name: v.Names[item.Index], Error: why, Spent: spent}
 	about := v.about(fmt.Sprintf("record that %s came to", why.Code), item)
