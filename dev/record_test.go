@@ -93,7 +93,11 @@ func (s *stack) keep(kind, name, id string) {
 	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
 	require.NoError(s.t, err)
 	defer c.Close()
-	for workflow, file := range map[string]string{id: name, workflows.GroupID(id, 0): name + "-group"} {
+	files := map[string]string{id: name}
+	if kind == "summary" {
+		files[workflows.GroupID(id, 0)] = name + "-group"
+	}
+	for workflow, file := range files {
 		dir := filepath.Join("..", "workflows", "testdata", "histories", kind)
 		require.NoError(s.t, os.MkdirAll(dir, 0o755))
 		answer, err := c.Client.WorkflowService().GetWorkflowExecutionHistory(context.Background(), &workflowservice.GetWorkflowExecutionHistoryRequest{
