@@ -35,7 +35,7 @@ drift: ## fail when a module file or a generated file is behind the code
 	go mod tidy -diff
 	go -C temporal mod tidy -diff
 	go -C tools mod tidy -diff
-	go test -run 'Example|Spec|Docs' ./internal/config ./api/server ./internal/llm/openai
+	go test -run 'Example|Spec|Docs' ./internal/config ./api/server ./internal/llm/openai ./internal/video/wire
 
 bench: bin/longhaul-temporal ## measure batch efficiency and recovery
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./dev

@@ -15,6 +15,7 @@ const (
 	QueueWorkflows = "longhaul-workflows" // decisions
 	QueueLLM       = "longhaul-llm"       // model calls; those of a provider beside the first have a queue of their own
 	QueueTools     = "longhaul-tools"     // tool calls of agents
+	QueueVideo     = "longhaul-video"     // jobs of videos, and their downloads
 	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
 )
 
@@ -25,6 +26,7 @@ type Activities struct {
 	Files         storage.Files
 	Router        *router.Router // who is asked for a model
 	Embedding     string         // the model for vectors
+	Videos        Videos         // who renders videos
 	Tools         Toolbox        // of agents
 	Inputs        Inputs         // of tasks that agents start
 	Reader        Reader

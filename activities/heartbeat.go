@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"longhaul/internal/task"
+	"longhaul/internal/video"
 )
 
 // Beat is the heartbeat of an activity: how far it is, for readers, and what its earlier attempts
@@ -31,6 +32,8 @@ type Beat struct {
 	Before int        // of the errors, those of targets before it
 	Flaw   string     // ledger key of what was wrong with its answer; "" for nothing
 	Wasted task.Usage // by calls that gave no answer
+
+	Watch *video.Watch `json:",omitempty"` // of a job that is being polled; nil for nothing yet
 }
 
 // lost is how many calls nobody knows the end of: their worker was lost.

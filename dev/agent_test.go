@@ -179,8 +179,6 @@ func recordCancelledAgent(s *stack) string {
 	return s.finish(id).ID
 }
 
-var kills = flag.Int("kills", 4, "how often the worker is killed while agents work")
-
 // A worker that is killed at any moment loses no agent: no turn that was answered is paid for again, no call that may change
 // something is made twice, whatever was approved runs once, and the report comes.
 func TestAgent_killed(t *testing.T) {

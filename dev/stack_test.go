@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,6 +39,8 @@ var programs = sync.OnceValues(func() (dir, temporal string) {
 	}
 	return dir, temporal
 })
+
+var kills = flag.Int("kills", 4, "how often tests that kill workers at random moments do so")
 
 // stack is a whole longhaul of real processes over a scripted provider: a Temporal of its own, API
 // and worker. The provider lives in the test, so it sees what a killed process did.

@@ -63,6 +63,9 @@ func (c *cli) show(t task.Task) error {
 		c.print("asks      %s: %s", id, wanted(t.InputRequests[id]))
 	}
 	c.print("usage     %d requests, %d tokens in, %d out%s", t.Usage.Requests, t.Usage.InputTokens, t.Usage.OutputTokens, cost(t.Usage))
+	if t.Usage.VideoSeconds > 0 {
+		c.print("video     %g seconds", t.Usage.VideoSeconds)
+	}
 	if t.Simulated {
 		c.print("model     simulated: no provider is configured")
 	}

@@ -40,7 +40,7 @@ type Follower interface {
 
 // Kinds is every kind this build can run. Adding one is a line here, and its file.
 func Kinds() []Kind {
-	return []Kind{summaryKind(), agentKind(), qaKind()}
+	return []Kind{summaryKind(), agentKind(), qaKind(), videoKind()}
 }
 
 // Register makes the kinds and their child workflows known to a worker, a replayer or a test.

@@ -38,6 +38,11 @@ func toolWork(ctx workflow.Context, summary string) workflow.Context {
 	return doing(ctx, activities.QueueTools, 15*time.Minute, 30*time.Second, summary)
 }
 
+// videoWork is for a phase of a video: a download may take an hour.
+func videoWork(ctx workflow.Context, summary string) workflow.Context {
+	return doing(ctx, activities.QueueVideo, 2*time.Hour, time.Minute, summary)
+}
+
 // doing is what all activities share. They are tried again after half a second, doubled each time up to a
 // limit, as often as it takes: they say themselves when there is no use. A panic is a bug of ours, which
 // no second attempt mends. A cancel waits for them to end, so that what has been paid for is kept.

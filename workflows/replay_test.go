@@ -48,7 +48,10 @@ func TestSteps(t *testing.T) {
 		require.Contains(t, steps, method.Name)
 	}
 	require.Equal(t, []string{
-		"AgentTurn", "AnswerQuestion", "CombineAnswers", "CombineFindings", "CompactConversation", "DigestItems", "EmbedPassages", "EmbedQuestions", "FailItem", "FailQuestion", "FetchDocument", "FinishAgent", "FinishQA", "FinishSummary", "HalvePart", "OpenLibrary", "PlanDocuments", "PlanSummary", "PrepareAgent", "PrepareChild", "ReadDocuments", "RunTool", "SearchPart", "SummarisePart",
+		"AgentTurn", "AnswerQuestion", "CombineAnswers", "CombineFindings", "CompactConversation", "DigestItems", "EmbedPassages", "EmbedQuestions",
+		"FailItem", "FailQuestion", "FailVideo", "FetchDocument", "FetchVideo", "FinishAgent", "FinishQA", "FinishSummary", "FinishVideo", "HalvePart",
+		"OpenLibrary", "PlanDocuments", "PlanSummary", "PlanVideo", "PrepareAgent", "PrepareChild", "ReadDocuments", "RunTool", "SearchPart", "StopVideo",
+		"SubmitVideo", "SummarisePart", "WatchVideo",
 	}, slices.Sorted(maps.Keys(steps)))
 }
 
@@ -59,9 +62,9 @@ func TestNames(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary", "agent", "qa"}, kinds)
+	require.Equal(t, []string{"summary", "agent", "qa", "video"}, kinds)
 	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
-	require.Equal(t, []string{"facts", "state", "status"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus})
+	require.Equal(t, []string{"facts", "state", "status", "video hint"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus, workflows.SignalHint})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{
 		workflows.AttrTenant.GetName(), workflows.AttrKind.GetName(), workflows.AttrState.GetName(), workflows.AttrLabels.GetName(),
 	})

@@ -98,6 +98,7 @@ type Start struct {
 	Summary  *SummaryCarry
 	Agent    *AgentCarry
 	QA       *QACarry
+	Video    *VideoCarry
 }
 
 // Ending is the result of every kind's workflow: what a Temporal user sees of it.

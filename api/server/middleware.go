@@ -101,9 +101,10 @@ func local(host string) bool {
 }
 
 // authorised finds the tenant of a request's key. What is outside /v1 is for everyone: health,
-// the description of the API and the pages.
+// the description of the API and the pages; and so are the callbacks, which are believed in nothing.
 func (s *server) authorised(c *gin.Context) {
-	if !strings.HasPrefix(c.Request.URL.Path, "/v1/") {
+	path := c.Request.URL.Path
+	if !strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v1/callbacks/") {
 		return
 	}
 	owner, err := s.owner(c.Request.Header)

@@ -62,9 +62,15 @@ type Files interface {
 	Delete(ctx context.Context, tenant, id string) error
 }
 
+// Hints hear that something may have changed at a provider. Anybody may say so: what they do must be harmless.
+type Hints interface {
+	Hint(ctx context.Context, id string, item int) error
+}
+
 // Parts is what a server is made of.
 type Parts struct {
 	Tasks   Tasks
+	Hints   Hints // nil: callbacks of providers are answered, and have no effect
 	Files   Files
 	Kinds   []task.KindInfo
 	Keys    map[string]string // API key to tenant; none means one tenant, "default", and no keys
@@ -81,6 +87,7 @@ type Limits struct {
 
 type server struct {
 	Parts
+	hints   hintGate
 	bodies  map[string]*schema.Schema // what POST /v1/tasks takes, by kind
 	anyKind *schema.Schema            // what it takes when the kind is not known
 	inputs  *schema.Schema            // what POST /v1/tasks/{id}/input takes

@@ -45,12 +45,17 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	for _, k := range a.Config.API.Keys {
 		keys[k.Key.Reveal()] = k.Tenant
 	}
+	tasks := engine.New(engine.Parts{
+		Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
+		Queue:  func(model string) string { return table.Targets(model)[0].Queue },
+		Priced: table.Priced,
+	})
+	var hints server.Hints
+	if a.Config.API.PublicURL != "" {
+		hints = tasks
+	}
 	handler, err := server.New(server.Parts{
-		Tasks: engine.New(engine.Parts{
-			Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
-			Queue:  func(model string) string { return table.Targets(model)[0].Queue },
-			Priced: table.Priced,
-		}),
+		Tasks: tasks, Hints: hints,
 		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: task.Version,
 		Limits: server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},
 	})

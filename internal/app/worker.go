@@ -55,6 +55,7 @@ func (a *App) pools(do *activities.Activities) []worker.Worker {
 	for i, p := range a.Config.LLM.All() {
 		pools = append(pools, worker.New(a.Temporal.Client, queue(i, p), a.options(a.concurrency(p))))
 	}
+	pools = append(pools, worker.New(a.Temporal.Client, activities.QueueVideo, a.options(a.Config.Video.Concurrency)))
 	for _, pool := range pools[1:] {
 		pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
 	}
@@ -100,6 +101,11 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	if err != nil {
 		return nil, nil, err
 	}
+	videos, stopVideos, err := a.videos(ctx)
+	if err != nil {
+		stopModel()
+		return nil, nil, err
+	}
 	reader := document.NewExtractor(document.Options{
 		Workers: min(a.Config.Worker.DocumentsConcurrency, runtime.NumCPU()), Log: a.Log,
 		CacheDir: a.cacheDir(),
@@ -110,14 +116,14 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 		AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 	})
 	kit, err := a.kit(fetcher, reader, scratch)
-	end = func() { stopModel(); _ = kit.Close(); _ = reader.Close() }
+	end = func() { stopModel(); stopVideos(); _ = kit.Close(); _ = reader.Close() }
 	if err != nil {
 		end()
 		return nil, nil, err
 	}
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Router: table, Embedding: cfg.LLM.EmbeddingModel, Tools: kit, Inputs: workflows.Inputs{}, Reader: reader, Fetcher: fetcher,
+		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Tools: kit, Inputs: workflows.Inputs{}, Reader: reader, Fetcher: fetcher,
 		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, ContextTokens: cfg.LLM.ContextTokens, MaxAttempts: cfg.LLM.MaxAttempts, Log: a.Log,
 	}
 	return do, end, nil

@@ -12,6 +12,7 @@ type Config struct {
 	API    API    `knob:"api"`
 	Worker Worker `knob:"worker"`
 	LLM    LLM    `knob:"llm"`
+	Video  Video  `knob:"video"`
 	Fetch  Fetch  `knob:"fetch"`
 	Tools  Tools  `knob:"tools"`
 	Log    Log    `knob:"log"`
@@ -21,6 +22,7 @@ type Config struct {
 type API struct {
 	Listen    string `knob:"listen" default:"127.0.0.1:8080" help:"address and port; with no keys it must be a loopback address"`
 	Keys      []Key  `knob:"keys" default:"" help:"who may use the API, as tenant:key,tenant2:key2; a tenant may have several keys; none means one tenant, no login, loopback only"`
+	PublicURL string `knob:"public_url" default:"" help:"address under which the world reaches this API, for providers of videos that tell of changes; empty means that they are not asked to"`
 	MaxBody   Bytes  `knob:"max_body" default:"8MiB" min:"1KiB" help:"largest JSON body of a request"`
 	MaxUpload Bytes  `knob:"max_upload" default:"512MiB" min:"1KiB" help:"largest file that can be uploaded"`
 }
@@ -103,6 +105,25 @@ func (l LLM) All() []Provider {
 
 // Simulated reports whether the first provider is the built-in model, because it was given no address.
 func (l LLM) Simulated() bool { return l.BaseURL == "" }
+
+// Video is the provider that renders videos.
+type Video struct {
+	Provider       string        `knob:"provider" default:"" help:"name of the provider in errors and logs; empty means the host of base_url"`
+	BaseURL        string        `knob:"base_url" default:"" help:"address with the version in its path, such as https://ark.cn-beijing.volces.com/api/v3; empty means the built-in renderer, which draws short films without a model"`
+	Key            Secret        `knob:"key" default:"" help:"API key of the provider"`
+	KeyEnv         string        `knob:"key_env" default:"" help:"variable that holds the API key, instead of key"`
+	Dialect        string        `knob:"dialect" default:"" help:"how the provider speaks: ark, newapi, openrouter, videos or xai; empty means that of the address, and videos where it is not known"`
+	Profile        string        `knob:"profile" default:"" help:"what its errors mean, as in llm.profile; empty means that of the dialect"`
+	Model          string        `knob:"model" default:"" help:"model for tasks that name none; must be set with base_url"`
+	Concurrency    int           `knob:"concurrency" default:"20" min:"1" help:"calls about videos and downloads at a time, in one worker"`
+	Timeout        time.Duration `knob:"timeout" default:"2h" min:"1s" help:"longest that one job may take at the provider"`
+	PricePerSecond float64       `knob:"price_per_second" default:"0" help:"of a rendered second, in llm.currency; 0 means not known"`
+	PricePerJob    float64       `knob:"price_per_job" default:"0" help:"of each video, beside its seconds, in llm.currency; 0 means none"`
+	MaxBytes       Bytes         `knob:"max_bytes" default:"512MiB" min:"1KiB" help:"largest video"`
+}
+
+// Simulated reports whether videos are drawn by the built-in renderer, because no provider was given.
+func (v Video) Simulated() bool { return v.BaseURL == "" }
 
 // Fetch is for documents that are given as a URL.
 type Fetch struct {

@@ -76,6 +76,14 @@ func parseInt(text string) (int, error) {
 	return n, nil
 }
 
+func parseAmount(text string) (float64, error) {
+	amount, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(amount >= 0 && amount <= 1e6) {
+		return 0, fmt.Errorf("%q is not an amount of money; write it like 0.05", text)
+	}
+	return amount, nil
+}
+
 // parseHost takes a network, a host or host:port; which hosts exist is not checked.
 func parseHost(raw any) (string, error) {
 	text := strings.TrimSpace(fmt.Sprint(raw))
@@ -118,6 +126,8 @@ func (k knob) assign(raw any) error {
 		*field = NewSecret(text)
 	case *int:
 		return into(field, text, parseInt)
+	case *float64:
+		return into(field, text, parseAmount)
 	case *time.Duration:
 		return into(field, text, parseDuration)
 	case *Bytes:

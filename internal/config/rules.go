@@ -36,6 +36,7 @@ func (c *Config) complete(env map[string]string) {
 	if llm.Simulated() {
 		llm.Provider = "simulated"
 	}
+	c.Video.complete(env)
 	for i := range llm.Providers {
 		p := &llm.Providers[i]
 		p.BaseURL = strings.TrimRight(p.BaseURL, "/")
@@ -48,6 +49,19 @@ func (c *Config) complete(env map[string]string) {
 		if !s.Value.IsSet() && s.Env != "" {
 			s.Value = NewSecret(env[s.Env])
 		}
+	}
+}
+
+func (v *Video) complete(env map[string]string) {
+	v.BaseURL = strings.TrimRight(v.BaseURL, "/")
+	if !v.Key.IsSet() && v.KeyEnv != "" {
+		v.Key = NewSecret(env[v.KeyEnv])
+	}
+	if v.Provider == "" {
+		v.Provider = hostOf(v.BaseURL)
+	}
+	if v.Simulated() {
+		v.Provider = "simulated"
 	}
 }
 
@@ -68,6 +82,7 @@ func (c *Config) mistakes() []error {
 		{"data_dir", checkSet(c.DataDir)},
 		{"bucket_url", checkBucket(c.BucketURL)},
 		{"temporal_ui_url", checkWeb(c.TemporalUIURL)},
+		{"api.public_url", checkWeb(c.API.PublicURL)},
 		{"api.listen", c.API.checkListen()},
 		{"api.keys", c.API.checkKeys()},
 		{"worker.listen", checkAddress(c.Worker.Listen)},
@@ -77,6 +92,7 @@ func (c *Config) mistakes() []error {
 		{"tools.http", c.Tools.checkHTTP()},
 		{"tools.mcp", c.Tools.checkMCP()},
 		{"tools.secrets", c.Tools.checkSecrets()},
+		{"video", c.Video.check()},
 	} {
 		if rule.err != nil {
 			all = append(all, fmt.Errorf("%s: %w", rule.key, rule.err))
@@ -132,6 +148,21 @@ func (l LLM) checkProviders() error {
 		taken[p.Name] = true
 	}
 	return errors.Join(all...)
+}
+
+// check makes sure that the provider of videos can be asked.
+func (v Video) check() error {
+	switch {
+	case checkWeb(v.BaseURL) != nil:
+		return fmt.Errorf("base_url: %w", checkWeb(v.BaseURL))
+	case v.Simulated() && v.Key.IsSet():
+		return errors.New("base_url: must be set with a key")
+	case !v.Simulated() && v.Model == "":
+		return errors.New("model: must be set with base_url")
+	case v.KeyEnv != "" && !v.Key.IsSet():
+		return fmt.Errorf("key_env: the variable %s is not set", v.KeyEnv)
+	}
+	return nil
 }
 
 func checkModels(models []Model) error {

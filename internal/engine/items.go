@@ -189,6 +189,10 @@ func contentType(name string) string {
 		return "text/markdown; charset=utf-8"
 	case ".jsonl":
 		return "application/jsonl"
+	case ".mp4":
+		return "video/mp4"
+	case ".webm":
+		return "video/webm"
 	}
 	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
 		return t

@@ -160,6 +160,11 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	return err
 }
 
+// Copy makes a blob the same as another; ErrNotFound when that is not there.
+func (b *Bucket) Copy(ctx context.Context, to, from string) error {
+	return readError(from, b.blobs.Copy(ctx, to, from, nil))
+}
+
 // List gives the objects directly below a prefix, which ends in a slash, in the order of keys.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]Entry, error) {
 	var entries []Entry

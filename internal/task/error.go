@@ -88,6 +88,12 @@ const (
 	BadResponse      Code = "bad_response"            // not an answer
 )
 
+// What can become of a job at a provider, beside what can be wrong with a call.
+const (
+	SubmissionUnknown Code = "submission_unknown" // it may have been started, and nobody can tell: a person decides
+	RenderFailed      Code = "render_failed"      // it was started, and gave nothing
+)
+
 // How a task can end without what was asked for.
 const (
 	DeadlineExceeded Code = "deadline_exceeded"
@@ -141,6 +147,9 @@ var codes = map[Code]struct {
 	ModelUnavailable: {"The model provider does not answer", http.StatusBadGateway, true},
 	AnswerIncomplete: {"The model's answer is not complete", http.StatusBadGateway, true},
 	BadResponse:      {"The model's answer is not an answer", http.StatusBadGateway, true},
+
+	SubmissionUnknown: {"It is not known whether the provider has the job", http.StatusBadGateway, false},
+	RenderFailed:      {"The provider did not render it", http.StatusBadGateway, true},
 
 	DeadlineExceeded: {"The deadline came first", http.StatusGatewayTimeout, false},
 	BudgetExceeded:   {"The budget is used up", http.StatusPaymentRequired, false},

@@ -122,13 +122,14 @@ type Retrying struct {
 
 // Usage is what a task used of its providers. Answers found in the ledger are not counted again.
 type Usage struct {
-	Requests       int64 `json:"requests"`      // answered calls
-	InputTokens    int64 `json:"input_tokens"`  // as told by the provider
-	OutputTokens   int64 `json:"output_tokens"` // as told by the provider
-	CachedTokens   int64 `json:"cached_tokens"` // part of InputTokens
-	WastedTokens   int64 `json:"wasted_tokens"` // of calls that gave no answer; not part of the others
-	UnmeteredCalls int64 `json:"unmetered_calls" doc:"calls whose usage the provider did not tell: they were broken off, or it never does; neither tokens nor cost has them"`
-	Cost           *Cost `json:"cost"` // of all tokens, the wasted ones too; nil: prices are not known
+	Requests       int64   `json:"requests"`      // answered calls
+	InputTokens    int64   `json:"input_tokens"`  // as told by the provider
+	OutputTokens   int64   `json:"output_tokens"` // as told by the provider
+	CachedTokens   int64   `json:"cached_tokens"` // part of InputTokens
+	WastedTokens   int64   `json:"wasted_tokens"` // of calls that gave no answer; not part of the others
+	VideoSeconds   float64 `json:"video_seconds,omitempty" doc:"of videos that were paid for"`
+	UnmeteredCalls int64   `json:"unmetered_calls" doc:"calls whose usage the provider did not tell: they were broken off, or it never does; neither tokens nor cost has them"`
+	Cost           *Cost   `json:"cost"` // of all tokens, the wasted ones too; nil: prices are not known
 }
 
 // Add sums two usages. Costs add only in one currency: a second currency is a caller's mistake.
@@ -138,6 +139,7 @@ func (u Usage) Add(v Usage) Usage {
 	u.OutputTokens += v.OutputTokens
 	u.CachedTokens += v.CachedTokens
 	u.WastedTokens += v.WastedTokens
+	u.VideoSeconds = sum(u.VideoSeconds, v.VideoSeconds)
 	u.UnmeteredCalls += v.UnmeteredCalls
 	switch {
 	case u.Cost == nil:

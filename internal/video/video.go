@@ -20,6 +20,8 @@ type Request struct {
 	Aspect     string `json:"aspect,omitempty"`     // such as 16:9
 	Seed       *int64 `json:"seed,omitempty"`
 
+	// Callback is where a dialect that can is asked to tell of changes; "" is nowhere.
+	Callback string `json:"-"`
 	// Fence is our own name for this one paid job, which Find looks for when the answer to Start was lost.
 	// It is sent along: at most 64 letters, digits, - and _, and no secret. "" sends none.
 	Fence string `json:"-"`

@@ -8,7 +8,6 @@ import (
 
 	"longhaul/internal/video"
 	"longhaul/internal/video/videotest"
-	"longhaul/internal/video/wire"
 )
 
 // TestBody is what each dialect sends: all that was asked for, and nothing that was not.
@@ -46,7 +45,8 @@ func TestBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := videotest.New(t, videotest.Options{})
-			_, err := client(t, p, test.dialect, func(c *wire.Config) { c.CallbackURL = "https://me.example.com/cb" }).Start(t.Context(), test.req)
+			test.req.Callback = "https://me.example.com/cb"
+			_, err := client(t, p, test.dialect).Start(t.Context(), test.req)
 			require.NoError(t, err)
 			call := p.Calls()[0]
 			require.JSONEq(t, test.want, string(call.Body))

@@ -26,7 +26,6 @@ type Config struct {
 	Dialect string // one of Dialects; that of the base URL's host, or videos
 	Profile string // what its errors mean, one of openai.Profiles; that of the dialect
 
-	CallbackURL  string        // where a dialect that can is asked to tell of changes; none
 	Timeout      time.Duration // of one call, but for a download; 2 minutes
 	IdleTimeout  time.Duration // of a download without a byte; 1 minute
 	MaxBytes     int64         // of a video; 512 MiB
@@ -92,8 +91,8 @@ func (c *Client) GoString() string { return c.config.String() }
 // Start begins a job in exactly one HTTP request.
 func (c *Client) Start(ctx context.Context, req video.Request) (video.Job, error) {
 	body := c.dialect.Body(req)
-	if c.config.CallbackURL != "" && c.dialect.Callback != "" {
-		body[c.dialect.Callback] = c.config.CallbackURL
+	if req.Callback != "" && c.dialect.Callback != "" {
+		body[c.dialect.Callback] = req.Callback
 	}
 	r := c.do(ctx, http.MethodPost, c.dialect.Create, body, req.Fence)
 	if r.err != nil {

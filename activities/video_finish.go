@@ -1,0 +1,125 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// FailVideoRequest records a video that failed for good.
+type FailVideoRequest struct {
+	VideoRequest
+	Name  string
+	Error *task.Error
+	Spent Spent
+}
+
+// FailVideo records the failure of an item.
+func (a *Activities) FailVideo(ctx context.Context, req FailVideoRequest) error {
+	heart := startHeart(ctx, "recording")
+	defer heart.Stop()
+	return a.saveItem(ctx, req.Task, task.Item{
+		Index: req.Index, Status: task.ItemFailed, Name: req.Name, Error: req.Error, Usage: req.Spent.Usage, Attempts: req.Spent.Calls,
+	})
+}
+
+// FinishVideoRequest closes the books of a video task, however it ends.
+type FinishVideoRequest struct {
+	Task  Task
+	Names []string
+	Rest  *task.Error // why items without an outcome have none
+	Cut   []CutVideo  // what became of those that were in hand
+}
+
+// CutVideo is a video that a cancel or the deadline cut off.
+type CutVideo struct {
+	Index int
+	Said  string // what became of its job
+	Usage task.Usage
+	Calls int
+}
+
+// VideoOutput is the result of a video task.
+type VideoOutput struct {
+	Videos []VideoItem `json:"videos"`
+}
+
+// VideoItem is one prompt of the result.
+type VideoItem struct {
+	Index  int             `json:"index"`
+	Name   string          `json:"name"`
+	Status task.ItemStatus `json:"status"`
+	*VideoResult
+	Error *task.Error `json:"error,omitempty"`
+}
+
+// FinishVideo writes the list of items and the result of a video task. Items that have no outcome yet get one: a
+// task that ends leaves none open. Run again it writes the same.
+func (a *Activities) FinishVideo(ctx context.Context, req FinishVideoRequest) (Finished, error) {
+	heart := startHeart(ctx, "storing")
+	defer heart.Stop()
+	items := req.unsettled()
+	if err := a.settle(ctx, heart, req.Task, items); err != nil {
+		return Finished{}, err
+	}
+	if err := a.storeItems(ctx, req.Task, items); err != nil {
+		return Finished{}, err
+	}
+	finished := tally(items)
+	if finished.Outcome == task.None {
+		return finished, nil
+	}
+	output, err := videoOutput(items)
+	if err != nil {
+		return Finished{}, err
+	}
+	finished.Result, err = a.storeVideos(ctx, req.Task, output)
+	return finished, err
+}
+
+// unsettled makes every item as it is when it never came to an outcome.
+func (r FinishVideoRequest) unsettled() []task.Item {
+	items := make([]task.Item, len(r.Names))
+	for i, name := range r.Names {
+		items[i] = open(i, name, r.Rest)
+	}
+	for _, cut := range r.Cut {
+		item := &items[cut.Index]
+		item.Usage, item.Attempts = cut.Usage, cut.Calls
+		if cut.Said != "" {
+			e := *item.Error
+			e.Detail += "; " + cut.Said
+			item.Error = &e
+		}
+	}
+	return items
+}
+
+func videoOutput(items []task.Item) (VideoOutput, error) {
+	output := VideoOutput{Videos: make([]VideoItem, len(items))}
+	for i, item := range items {
+		output.Videos[i] = VideoItem{Index: item.Index, Name: item.Name, Status: item.Status, Error: item.Error}
+		if item.Status != task.ItemSucceeded {
+			continue
+		}
+		if err := json.Unmarshal(item.Result, &output.Videos[i].VideoResult); err != nil {
+			return output, fmt.Errorf("result of item %d: %w", item.Index, err)
+		}
+	}
+	return output, nil
+}
+
+func (a *Activities) storeVideos(ctx context.Context, t Task, output VideoOutput) (*Stored, error) {
+	encoded, err := json.Marshal(output)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(encoded)
+	stored := &Stored{Bytes: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:])}
+	return stored, a.Bucket.Put(ctx, storage.ResultKey(t.ID), "application/json", encoded)
+}

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"longhaul/activities"
+	"longhaul/internal/lane"
+	"longhaul/internal/video"
+	"longhaul/internal/video/simulated"
+	"longhaul/internal/video/wire"
+)
+
+// How long one call to the provider of videos may take, and how long a job is polled at the least apart.
+const (
+	videoCall  = time.Minute
+	videoEvery = 2 * time.Second
+)
+
+// videos makes the means to render videos. Where no provider is configured, one of our own draws them; call end
+// when no more are rendered.
+func (a *App) videos(ctx context.Context) (videos activities.Videos, end func(), err error) {
+	cfg := a.Config.Video
+	end, every := func() {}, videoEvery
+	if cfg.Simulated() {
+		cfg.Dialect, cfg.Model, every = "ark", simulated.Model, time.Second/2
+		if cfg.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
+			return videos, nil, fmt.Errorf("start the simulated renderer: %w", err)
+		}
+	}
+	client, err := wire.New(wire.Config{
+		Name: cfg.Provider, BaseURL: cfg.BaseURL, Key: cfg.Key.Reveal(), Dialect: cfg.Dialect, Profile: cfg.Profile,
+		Timeout: videoCall, MaxBytes: int64(cfg.MaxBytes), AllowPrivate: a.Config.Fetch.AllowPrivate,
+	})
+	if err != nil {
+		end()
+		return videos, nil, fmt.Errorf("provider of videos: %w", err)
+	}
+	return activities.Videos{
+		Name: cfg.Provider, Provider: client, Lane: lane.New(lane.Limits{Concurrency: cfg.Concurrency}), Model: cfg.Model,
+		Timeout: cfg.Timeout, Doubt: videoCall + video.Appears, Every: every, Callbacks: strings.TrimRight(a.Config.API.PublicURL, "/"),
+		PerSecond: cfg.PricePerSecond, PerJob: cfg.PricePerJob, Currency: a.Config.LLM.Currency,
+	}, end, nil
+}

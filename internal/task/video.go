@@ -1,0 +1,45 @@
+package task
+
+import "fmt"
+
+// VideoInput is the input of the kind video: one prompt or several, each of which becomes a video.
+type VideoInput struct {
+	Prompt     string      `json:"prompt,omitempty" jsonschema:"oneof_required=prompt,minLength=1,maxLength=8000,description=what the video shows"`
+	Prompts    []string    `json:"prompts,omitempty" jsonschema:"oneof_required=prompts,minItems=1,maxItems=100,minLength=1,maxLength=8000,description=several prompts: each becomes a video of its own"`
+	Image      *VideoImage `json:"image,omitempty" jsonschema:"description=a picture to begin with"`
+	Seconds    int         `json:"seconds,omitempty" jsonschema:"minimum=1,maximum=120,description=how long a video is; by default what the provider takes for right. Providers take only some lengths"`
+	Resolution string      `json:"resolution,omitempty" jsonschema:"pattern=^([0-9]{3\\,4}p|[0-9]{2\\,4}x[0-9]{2\\,4})$,description=such as 720p; by default the provider's"`
+	Aspect     string      `json:"aspect,omitempty" jsonschema:"pattern=^[0-9]{1\\,3}:[0-9]{1\\,3}$,description=such as 16:9; by default the provider's"`
+	Seed       *int64      `json:"seed,omitempty" jsonschema:"minimum=0,maximum=4294967295,description=the same seed gives a similar video at providers that know of seeds"`
+}
+
+// VideoImage is a picture: exactly one of FileID and URL.
+type VideoImage struct {
+	FileID string `json:"file_id,omitempty" jsonschema:"oneof_required=file_id,maxLength=64,description=the id of an uploaded picture"`
+	URL    string `json:"url,omitempty" jsonschema:"oneof_required=url,format=uri,pattern=^https?://,maxLength=2048,description=an address that the provider fetches it from"`
+}
+
+// Normalize puts a single prompt among the prompts.
+func (in *VideoInput) Normalize() {
+	if in.Prompt != "" {
+		in.Prompts, in.Prompt = []string{in.Prompt}, ""
+	}
+}
+
+// FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
+func (in *VideoInput) FileIDs() map[string]string {
+	ids := map[string]string{}
+	if in.Image != nil && in.Image.FileID != "" {
+		ids["/input/image/file_id"] = in.Image.FileID
+	}
+	return ids
+}
+
+// Headline is the input in a line, for a person who reads a list of tasks.
+func (in *VideoInput) Headline() string {
+	first := Brief(in.Prompts[0])
+	if n := len(in.Prompts); n > 1 {
+		return fmt.Sprintf("Render %d videos: %s and %d more", n, first, n-1)
+	}
+	return "Render " + first
+}

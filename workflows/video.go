@@ -1,0 +1,288 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/task"
+	"longhaul/internal/video"
+)
+
+// KindVideo is the name of the kind.
+const KindVideo = "video"
+
+// The steps of a video task, as its readers see them.
+const (
+	stepSubmit   = "submit"
+	stepRender   = "render"
+	stepDownload = "download"
+)
+
+var videoSteps = []string{stepSubmit, stepRender, stepDownload, stepStore}
+
+// videoActivities says to which step each activity belongs.
+var videoActivities = map[string]string{
+	"PlanVideo": stepSubmit, "SubmitVideo": stepSubmit, "WatchVideo": stepRender, "StopVideo": stepRender,
+	"FetchVideo": stepDownload, "FailVideo": stepStore, "FinishVideo": stepStore,
+}
+
+// SignalHint says that something may have changed about a video, by its index: the provider told so, or somebody
+// who claims to be it. It is only a reason to ask the provider now. The name is for ever.
+const SignalHint = "video hint"
+
+// videosAtOnce is how many jobs of one task are at the provider at a time.
+const videosAtOnce = 10
+
+// videoKind is the kind as readers and workers know it.
+func videoKind() Kind {
+	return Kind{
+		Name: KindVideo, Title: "Render videos",
+		Description: "Has a video rendered for each prompt, from a picture if there is one. Jobs of minutes or hours are followed, paid for once, and their files kept as artifacts.",
+		Steps:       videoSteps,
+		StepOf:      videoActivities,
+		Input:       func() Input { return new(task.VideoInput) },
+		Example:     `{"kind":"video","input":{"prompt":"a lighthouse at dusk, waves below"}}`,
+		run:         Video,
+	}
+}
+
+// VideoCarry is what a video task takes along into its next run.
+type VideoCarry struct {
+	Names     []string
+	Todo      []VideoItem // those without an outcome
+	Succeeded int
+	Failed    int
+	Usage     task.Usage
+	Simulated bool
+}
+
+// VideoItem is a video that has no outcome yet, and what was seen of its job.
+type VideoItem struct {
+	Index int
+	Watch video.Watch
+}
+
+// Video has a batch of videos rendered, a few at a time: each is submitted, watched, fetched and recorded.
+func Video(ctx workflow.Context, start Start) (Ending, error) {
+	return conduct(ctx, start, videoSteps, func(run *Run) work {
+		v := &videos{run: run, hints: map[int]bool{}, live: map[int]*VideoItem{}}
+		if start.Video != nil {
+			v.VideoCarry = *start.Video
+		}
+		return v
+	})
+}
+
+// videos is a video task at work.
+type videos struct {
+	VideoCarry
+	run   *Run
+	live  map[int]*VideoItem    // those in hand
+	hints map[int]bool          // those that there was a hint of since they began to wait
+	cut   []activities.CutVideo // those that a cancel or the deadline cut off
+}
+
+func (v *videos) do(ctx workflow.Context) error {
+	if v.Names == nil {
+		if err := v.plan(ctx); err != nil {
+			return err
+		}
+	}
+	v.listen(ctx)
+	v.show(ctx)
+	rest := make([]bool, len(v.Todo))
+	each(ctx, videosAtOnce, len(v.Todo), func(ctx workflow.Context, i int) error {
+		rest[i] = !v.take(ctx, &v.Todo[i])
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	var left []VideoItem
+	for i, item := range v.Todo {
+		if rest[i] {
+			left = append(left, item)
+		}
+	}
+	if v.Todo = left; len(left) == 0 {
+		return nil
+	}
+	return workflow.NewContinueAsNewError(ctx, v.run.Facts.Kind, Start{Facts: v.run.Facts, Snapshot: &v.run.state, Video: &v.VideoCarry})
+}
+
+func (v *videos) finish(ctx workflow.Context, why *task.Error) (finished activities.Finished, err error) {
+	books := activities.FinishVideoRequest{Task: v.run.Facts.task(), Names: v.Names, Rest: why, Cut: v.cut}
+	err = workflow.ExecuteActivity(documentWork(ctx, "store the result"), call.FinishVideo, books).Get(ctx, &finished)
+	return finished, err
+}
+
+func (v *videos) plan(ctx workflow.Context) error {
+	req := activities.PlanRequest{Task: v.run.Facts.task(), InputKey: v.run.Facts.InputKey}
+	var plan activities.VideoPlan
+	if err := workflow.ExecuteActivity(documentWork(ctx, "read the prompts"), call.PlanVideo, req).Get(ctx, &plan); err != nil {
+		return err
+	}
+	v.Names, v.Todo = plan.Names, make([]VideoItem, len(plan.Names))
+	for i := range v.Todo {
+		v.Todo[i].Index = i
+	}
+	return nil
+}
+
+// listen takes in hints.
+func (v *videos) listen(ctx workflow.Context) {
+	hints := workflow.GetSignalChannel(ctx, SignalHint)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var index int
+			if !hints.Receive(ctx, &index) || ctx.Err() != nil {
+				return
+			}
+			v.hints[index] = true
+		}
+	})
+}
+
+// take brings a video to its outcome, and reports whether it did: when the history is long it is left to the
+// next run, which finds its job on record.
+func (v *videos) take(ctx workflow.Context, item *VideoItem) bool {
+	if historyLong(ctx) {
+		return false
+	}
+	v.live[item.Index] = item
+	defer func() { delete(v.live, item.Index); v.show(ctx) }()
+	v.show(ctx)
+	step, done, err := v.phases(ctx, item)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		v.stop(ctx, item)
+	case err != nil:
+		v.fail(ctx, item, step, err)
+	}
+	return err != nil || done
+}
+
+// phases takes a video from its submit to its file, and tells how far it came.
+func (v *videos) phases(ctx workflow.Context, item *VideoItem) (step string, done bool, err error) {
+	job, err := v.submit(ctx, item)
+	if err != nil {
+		return stepSubmit, false, err
+	}
+	if !job.Stored {
+		if done, err = v.watch(ctx, item, job); err != nil || !done {
+			return stepRender, false, err
+		}
+	}
+	return stepDownload, true, v.fetch(ctx, item, job)
+}
+
+func (v *videos) request(item *VideoItem) activities.VideoRequest {
+	return activities.VideoRequest{Task: v.run.Facts.task(), InputKey: v.run.Facts.InputKey, Index: item.Index}
+}
+
+func (v *videos) about(what string, item *VideoItem) string {
+	return fmt.Sprintf("%s video %d: %s", what, item.Index+1, v.Names[item.Index])
+}
+
+func (v *videos) submit(ctx workflow.Context, item *VideoItem) (job activities.VideoJob, err error) {
+	err = workflow.ExecuteActivity(videoWork(ctx, v.about("submit", item)), call.SubmitVideo, v.request(item)).Get(ctx, &job)
+	return job, err
+}
+
+// watch follows a job until its video is there. Long waits between polls are timers, which hold nothing of a
+// worker, and which a hint ends. Done is false when the history has become long.
+func (v *videos) watch(ctx workflow.Context, item *VideoItem, job activities.VideoJob) (done bool, err error) {
+	v.run.enter(stepRender)
+	req := activities.WatchRequest{VideoRequest: v.request(item), Job: job}
+	for !done && !historyLong(ctx) {
+		req.Watch = item.Watch
+		var seen activities.Watched
+		if err := workflow.ExecuteActivity(videoWork(ctx, v.about("watch", item)), call.WatchVideo, req).Get(ctx, &seen); err != nil {
+			return false, err
+		}
+		item.Watch, done, req.After = seen.Watch, seen.Done, seen.After
+		v.show(ctx)
+		if !done && seen.After > activities.SlotPatience {
+			if err := v.wait(ctx, item, seen); err != nil {
+				return false, err
+			}
+			req.After = 0
+		}
+	}
+	return done, nil
+}
+
+func (v *videos) wait(ctx workflow.Context, item *VideoItem, seen activities.Watched) error {
+	v.hints[item.Index] = false
+	_, err := workflow.AwaitWithTimeout(ctx, seen.After, func() bool { return v.hints[item.Index] })
+	return err
+}
+
+// fetch brings a video into the bucket, and counts it.
+func (v *videos) fetch(ctx workflow.Context, item *VideoItem, job activities.VideoJob) error {
+	v.run.enter(stepDownload)
+	v.run.publishSoon(ctx)
+	var fetched activities.Fetched
+	req := activities.FetchVideoRequest{VideoRequest: v.request(item), Job: job}
+	if err := workflow.ExecuteActivity(videoWork(ctx, v.about("download", item)), call.FetchVideo, req).Get(ctx, &fetched); err != nil {
+		return err
+	}
+	v.Succeeded++
+	v.spend(fetched.Usage)
+	v.Simulated = v.Simulated || fetched.Simulated
+	return nil
+}
+
+func (v *videos) spend(used task.Usage) { v.Usage = v.Usage.Add(used) }
+
+// fail records the failure of a video for those who read its items.
+func (v *videos) fail(ctx workflow.Context, item *VideoItem, step string, err error) {
+	why, spent := reason(err), spentOn(err)
+	why.Step = step
+	v.spend(spent.Usage)
+	req := activities.FailVideoRequest{VideoRequest: v.request(item), Name: v.Names[item.Index], Error: why, Spent: spent}
+	about := v.about(fmt.Sprintf("record that %s came to", why.Code), item)
+	if err := workflow.ExecuteActivity(documentWork(ctx, about), call.FailVideo, req).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("failure not recorded", "task", v.run.Facts.ID, "item", item.Index, "error", err)
+	}
+	v.Failed++
+}
+
+// stop ends a video that was in hand when a cancel or the deadline came: at the provider too, where that can be.
+// One that was done by then is fetched, since it is paid for.
+func (v *videos) stop(ctx workflow.Context, item *VideoItem) {
+	clean, _ := workflow.NewDisconnectedContext(ctx)
+	var stop activities.VideoStop
+	err := workflow.ExecuteActivity(videoWork(clean, v.about("cancel", item)), call.StopVideo, v.request(item)).Get(clean, &stop)
+	switch {
+	case err != nil:
+		stop.Said = "whether its job was stopped at the provider is not known"
+	case stop.Done:
+		if err := v.fetch(clean, item, stop.Job); err == nil {
+			return
+		} else {
+			spent := spentOn(err)
+			stop.Said, stop.Usage = reason(err).Detail, spent.Usage
+		}
+	}
+	v.spend(stop.Usage)
+	v.cut = append(v.cut, activities.CutVideo{Index: item.Index, Said: stop.Said, Usage: stop.Usage, Calls: stop.Calls})
+}
+
+// show puts the sum of all videos before the readers. A video that is downloaded counts as whole, one that is
+// rendered a little less.
+func (v *videos) show(ctx workflow.Context) {
+	const rendered = 0.95
+	work := float64(v.Succeeded + v.Failed)
+	for i := range v.Names { // in order: a sum of floats must replay to the same bits
+		if item, ok := v.live[i]; ok {
+			work += rendered * float64(item.Watch.Percent) / 100
+		}
+	}
+	counts := task.Counts{Total: len(v.Names), Succeeded: v.Succeeded, Failed: v.Failed, Running: len(v.live)}
+	counts.Pending = counts.Total - counts.Succeeded - counts.Failed - counts.Running
+	v.run.state.Usage, v.run.state.Simulated = v.Usage, v.Simulated
+	v.run.advance(ctx, work/float64(max(len(v.Names), 1)), counts)
+}

@@ -1,0 +1,354 @@
+package workflows_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/internal/video/videotest"
+	"longhaul/internal/video/wire"
+	"longhaul/workflows"
+)
+
+// videoBench is a bench over a scripted provider of videos.
+type videoBench struct {
+	*bench
+	videos *videotest.Provider
+}
+
+func newVideoBench(t *testing.T, dialect string, options videotest.Options) *videoBench {
+	t.Helper()
+	b := &videoBench{bench: newBench(t), videos: videotest.New(t, options)}
+	client, err := wire.New(wire.Config{Name: "scripted", BaseURL: b.videos.URL(dialect), Dialect: dialect, Key: "sk-secret", IdleTimeout: 5 * time.Second})
+	require.NoError(t, err)
+	b.do.Videos = activities.Videos{
+		Name: "scripted", Provider: client, Lane: openGate{}, Model: "test-video", Timeout: time.Minute, Doubt: time.Millisecond,
+		Every: time.Millisecond, PerSecond: 0.5, PerJob: 0.25, Currency: "USD",
+	}
+	return b
+}
+
+// facts lays the input down and gives the facts of a task.
+func (b *videoBench) facts(in task.VideoInput) workflows.Facts {
+	facts := b.start(task.SummaryInput{})
+	in.Normalize()
+	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), facts.InputKey, in))
+	facts.Kind = "video"
+	return facts
+}
+
+// render runs a task to its end and gives its last snapshot.
+func (b *videoBench) render(start workflows.Start) workflows.Snapshot {
+	b.env.ExecuteWorkflow("video", start)
+	require.True(b.t, b.env.IsWorkflowCompleted())
+	return b.state()
+}
+
+func (b *videoBench) result() activities.VideoOutput {
+	var out activities.VideoOutput
+	require.NoError(b.t, b.bucket.GetJSON(b.t.Context(), storage.ResultKey(b.id), &out))
+	return out
+}
+
+// requireFilm checks the file of a video, byte by byte.
+func (b *videoBench) requireFilm(v activities.VideoItem, prompt string) {
+	b.t.Helper()
+	require.Equal(b.t, task.ItemSucceeded, v.Status, "%+v", v.Error)
+	data, err := b.bucket.Get(b.t.Context(), storage.ArtifactKey(b.id, v.Artifact))
+	require.NoError(b.t, err)
+	require.Equal(b.t, videotest.Film(prompt), data)
+	sum := sha256.Sum256(data)
+	require.Equal(b.t, hex.EncodeToString(sum[:]), v.SHA256)
+	require.Equal(b.t, "/v1/tasks/"+b.id+"/artifacts/"+v.Artifact, v.Href)
+}
+
+func TestVideo_everyPromptOnce(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{"ark", "videos"} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			b := newVideoBench(t, dialect, videotest.Options{})
+			prompts := []string{"a quiet sea", "a quiet sea"} // two of the same are two videos
+			for i := range 8 {
+				prompts = append(prompts, fmt.Sprintf("ship %d.", i))
+			}
+			b.videos.On("ship 3", videotest.Script{Start: []videotest.Reply{{Lost: true}}})
+			s := b.render(workflows.Start{Facts: b.facts(task.VideoInput{Prompts: prompts, Seconds: 4})})
+
+			require.NoError(t, b.env.GetWorkflowError())
+			require.Equal(t, task.Full, s.Outcome)
+			require.Equal(t, task.Counts{Total: 10, Succeeded: 10}, s.Progress.Counts)
+			require.Equal(t, 10, b.videos.Counts().Starts)
+			require.Empty(t, b.videos.Repeats())
+			require.EqualValues(t, 10, s.Usage.Requests)
+			require.InDelta(t, 40, s.Usage.VideoSeconds, 0)
+			require.Equal(t, &task.Cost{Amount: 10 * (4*0.5 + 0.25), Currency: "USD"}, s.Usage.Cost)
+			ids := map[string]bool{}
+			for i, v := range b.result().Videos {
+				b.requireFilm(v, prompts[i])
+				ids[v.JobID] = true
+			}
+			require.Len(t, ids, 10)
+			require.Equal(t, 1, b.items()[3].Attempts)
+		})
+	}
+}
+
+// What a provider does, and what becomes of the video. R54 and PE-15 of the field cases are among them.
+func TestVideo_outcomes(t *testing.T) {
+	t.Parallel()
+	const prompt = "a harbour"
+	good := []videotest.Step{videotest.Queued(), videotest.Running(40), videotest.Succeeded()}
+	starts := func(replies ...videotest.Reply) videotest.Script { return videotest.Script{Start: replies} }
+	polls := func(steps ...videotest.Step) videotest.Script { return videotest.Script{Polls: steps} }
+	lost, unmade := videotest.Reply{Lost: true}, videotest.Reply{Lost: true, Unmade: true}
+	tests := map[string]struct {
+		dialect string // "" is ark
+		options videotest.Options
+		script  videotest.Script
+		timeout time.Duration
+		code    task.Code // "" succeeds
+		says    string
+		starts  int // 0 is one
+		jobs    int // -1 is none, 0 is one
+	}{
+		"a policy refusal at once":           {script: starts(videotest.Refuse(400, "InputTextSensitiveContentDetected", "not that")), code: task.ContentFiltered, says: "not that", jobs: -1},
+		"a policy refusal later":             {script: polls(videotest.Running(9), videotest.Failed("OutputVideoSensitiveContentDetected", "not shown")), code: task.ContentFiltered, says: "not shown (job job-1 at scripted)"},
+		"a bad request":                      {script: starts(videotest.Refuse(400, "InvalidParameter", "duration may be 5 or 10")), code: task.ModelRefused, says: "5 or 10", jobs: -1},
+		"no money":                           {script: starts(videotest.Refuse(403, "AccountOverdueError", "pay first")), code: task.ModelQuota, says: "pay first", jobs: -1},
+		"asked to wait":                      {script: starts(videotest.Refuse(429, "ServerOverloaded", "later").With("Retry-After", "30"), videotest.Reply{}), starts: 2},
+		"failed inside":                      {script: polls(videotest.Running(9), videotest.Failed("InternalServiceError", "a lamp broke")), code: task.RenderFailed, says: "a lamp broke"},
+		"expired":                            {script: polls(videotest.Queued(), videotest.Say("expired")), code: task.RenderFailed, says: "expired"},
+		"cancelled there":                    {script: polls(videotest.Queued(), videotest.Say("cancelled")), code: task.RenderFailed, says: "cancelled at the provider"},
+		"a state that nobody knows":          {script: polls(videotest.Say("marinating"), videotest.Say("marinating"), videotest.Succeeded())},
+		"it never ends":                      {script: polls(videotest.Say("marinating")), timeout: 100 * time.Millisecond, code: task.RenderFailed, says: "not done within 100ms"},
+		"it cannot be asked, ever":           {script: polls(videotest.Step{Reply: videotest.Reply{Status: 500, Body: "oops", Delay: 20 * time.Millisecond}}), timeout: 100 * time.Millisecond, code: task.RenderFailed, says: "not done within 100ms"},
+		"SUCCESS and 100%":                   {dialect: "newapi", script: polls(videotest.Step{State: "SUCCESS", Progress: "100%"})},
+		"404 after the start":                {script: polls(append([]videotest.Step{videotest.Answer(404, `{"error":{"code":"ResourceNotFound","message":"no"}}`)}, good...)...)},
+		"errors of polls":                    {script: polls(append([]videotest.Step{videotest.Answer(500, "oops"), videotest.Answer(502, "<html>"), videotest.Answer(401, `{}`), {Reply: lost}}, good...)...)},
+		"done, without an address":           {script: polls(videotest.Step{State: "succeeded", NoURL: true}), code: task.BadResponse, says: "it was rendered, and is charged for"},
+		"an address out of date":             {script: videotest.Script{Content: []videotest.Reply{videotest.Fail(403, "expired"), {}}}},
+		"half a video":                       {script: videotest.Script{Content: []videotest.Reply{{HalfWay: true}, {}}}},
+		"the answer was lost":                {script: starts(lost, videotest.Reply{})},
+		"the submit was lost":                {script: starts(unmade, videotest.Reply{}), starts: 2},
+		"the submit was lost twice":          {script: starts(unmade), starts: 2, jobs: -1, code: task.SubmissionUnknown, says: "the job of neither"},
+		"an error inside, and no job":        {script: starts(videotest.Fail(500, "oops"), videotest.Reply{}), starts: 2},
+		"lost, and no fences are shown":      {options: videotest.Options{Forgets: true}, script: starts(lost, videotest.Reply{}), code: task.SubmissionUnknown, says: "Look for lh-"},
+		"lost, and there is no list":         {dialect: "newapi", script: starts(lost, videotest.Reply{}), code: task.SubmissionUnknown, says: "it has no list of jobs"},
+		"no job made, and there is no list":  {dialect: "newapi", script: starts(unmade, videotest.Reply{}), jobs: -1, code: task.SubmissionUnknown, says: "not submitted again"},
+		"refused, and there is no list":      {dialect: "newapi", script: starts(videotest.Refuse(429, "rate_limit", "later"), videotest.Reply{}), starts: 2},
+		"lost among many that are not there": {options: videotest.Options{PerPage: 1}, script: starts(lost, videotest.Reply{})},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.dialect == "" {
+				test.dialect = "ark"
+			}
+			b := newVideoBench(t, test.dialect, test.options)
+			if test.timeout > 0 {
+				b.do.Videos.Timeout = test.timeout
+			}
+			b.videos.On(prompt, test.script)
+			s := b.render(workflows.Start{Facts: b.facts(task.VideoInput{Prompt: prompt, Seconds: 5})})
+
+			counts := b.videos.Counts()
+			require.Equal(t, max(test.starts, 1), counts.Starts)
+			require.Equal(t, map[int]int{-1: 0, 0: 1}[test.jobs], counts.Jobs)
+			require.NotContains(t, fmt.Sprint(s.Error), "sk-secret")
+			if test.code == "" {
+				require.Equal(t, task.Full, s.Outcome, "%+v", s.Error)
+				b.requireFilm(b.result().Videos[0], prompt)
+				return
+			}
+			require.Equal(t, test.code, s.Error.Code, s.Error.Detail)
+			require.Contains(t, s.Error.Detail, test.says)
+			require.Equal(t, s.Error, b.items()[0].Error)
+			require.Equal(t, test.code == task.SubmissionUnknown, s.Usage.UnmeteredCalls == 1 && counts.Polls == 0)
+		})
+	}
+}
+
+// A provider that is asked twice about a paid job, by a task and by its replay, is paid once.
+func TestVideo_replayPaysNothing(t *testing.T) {
+	t.Parallel()
+	b := newVideoBench(t, "ark", videotest.Options{})
+	in := task.VideoInput{Prompts: []string{"a pier", "a fog horn"}, Seconds: 5}
+	b.render(workflows.Start{Facts: b.facts(in)})
+	counts := b.videos.Counts()
+
+	b.id = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
+	b.renew()
+	s := b.render(workflows.Start{Facts: b.facts(in)})
+	require.Equal(t, task.Full, s.Outcome)
+	require.Equal(t, counts, b.videos.Counts(), "nothing is asked of the provider")
+	require.Zero(t, s.Usage)
+	for i, v := range b.result().Videos {
+		b.requireFilm(v, in.Prompts[i])
+	}
+	require.True(t, b.items()[0].Cached)
+}
+
+// Long waits between polls are timers, and a hint ends them.
+func TestVideo_longWaits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hints []int // after a second
+		least time.Duration
+		most  time.Duration
+	}{
+		"nobody says anything":   {nil, 80 * time.Second, 90 * time.Second},
+		"a hint":                 {[]int{0}, 40 * time.Second, 50 * time.Second},
+		"the same twice":         {[]int{0, 0}, 40 * time.Second, 50 * time.Second},
+		"made up, for nothing":   {[]int{7, -1}, 80 * time.Second, 90 * time.Second},
+		"made up, among others ": {[]int{7, 0}, 40 * time.Second, 50 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newVideoBench(t, "ark", videotest.Options{})
+			b.do.Videos.Every = 40 * time.Second
+			began := b.env.Now()
+			for _, hint := range test.hints {
+				b.env.RegisterDelayedCallback(func() { b.env.SignalWorkflow(workflows.SignalHint, hint) }, time.Second)
+			}
+			s := b.render(workflows.Start{Facts: b.facts(task.VideoInput{Prompt: "a buoy"})})
+			require.Equal(t, task.Full, s.Outcome)
+			require.Equal(t, 4, b.videos.Counts().Polls, "three of the watch, one for the address")
+			took := b.env.Now().Sub(began)
+			require.GreaterOrEqual(t, took, test.least)
+			require.Less(t, took, test.most)
+		})
+	}
+}
+
+// What a cancel or the deadline does to a job, by how it stands, and what is said of it.
+func TestVideo_cutOff(t *testing.T) {
+	t.Parallel()
+	queued, running := []videotest.Step{videotest.Queued()}, []videotest.Step{videotest.Running(30)}
+	cost := &task.Cost{Amount: 5*0.5 + 0.25, Currency: "USD"}
+	tests := map[string]struct {
+		polls    []videotest.Step
+		dialect  string
+		deadline bool
+		status   task.ItemStatus
+		says     string
+		cost     *task.Cost
+		deletes  int
+	}{
+		"queued":             {queued, "ark", false, task.ItemCancelled, "job job-1 was stopped before it began, and is not charged for", nil, 1},
+		"running":            {running, "ark", false, task.ItemCancelled, "job job-1 goes on at the provider, and will be charged for: about 2.75 USD", cost, 0},
+		"no way to stop":     {queued, "videos", false, task.ItemCancelled, "goes on at the provider", cost, 0},
+		"done by then":       {[]videotest.Step{videotest.Running(30), videotest.Succeeded()}, "ark", false, task.ItemSucceeded, "", cost, 0},
+		"failed by then":     {[]videotest.Step{videotest.Running(30), videotest.Failed("x", "a lamp broke")}, "ark", false, task.ItemCancelled, "a lamp broke", nil, 0},
+		"deadline, queued":   {queued, "ark", true, task.ItemFailed, "stopped before it began", nil, 1},
+		"deadline, finished": {[]videotest.Step{videotest.Running(30), videotest.Succeeded()}, "ark", true, task.ItemSucceeded, "", cost, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newVideoBench(t, test.dialect, videotest.Options{})
+			b.do.Videos.Every = time.Minute
+			b.videos.On("a light", videotest.Script{Polls: test.polls})
+			facts := b.facts(task.VideoInput{Prompt: "a light", Seconds: 5})
+			if test.deadline {
+				facts.Deadline = new(b.env.Now().Add(10 * time.Second))
+			} else {
+				b.env.RegisterDelayedCallback(b.env.CancelWorkflow, 10*time.Second)
+			}
+			s := b.render(workflows.Start{Facts: facts})
+
+			if test.deadline {
+				require.Equal(t, task.DeadlineExceeded, s.Error.Code)
+			} else {
+				require.Equal(t, task.Cancelled, s.State)
+			}
+			item := b.items()[0]
+			require.Equal(t, test.status, item.Status)
+			require.Equal(t, test.cost, item.Usage.Cost)
+			require.Equal(t, item.Usage, s.Usage)
+			require.Equal(t, test.deletes, b.videos.Counts().Deletes)
+			require.Equal(t, 1, b.videos.Counts().Starts)
+			if test.says != "" {
+				require.Contains(t, item.Error.Detail, test.says)
+				require.Equal(t, test.deadline, item.Error.Code == task.DeadlineExceeded)
+			}
+		})
+	}
+}
+
+// A cancel before anything was submitted submits nothing, and one during a submit waits for its answer.
+func TestVideo_cancelAround(t *testing.T) {
+	t.Parallel()
+	b := newVideoBench(t, "ark", videotest.Options{})
+	b.videos.On("slow", videotest.Script{Start: []videotest.Reply{{Delay: 300 * time.Millisecond}}, Polls: []videotest.Step{videotest.Queued()}})
+	facts := b.facts(task.VideoInput{Prompts: []string{"slow"}})
+	go func() {
+		if b.videos.Wait(t.Context(), func(c videotest.Counts) bool { return c.Starts == 1 }) == nil {
+			b.env.CancelWorkflow()
+		}
+	}()
+	b.render(workflows.Start{Facts: facts})
+	item := b.items()[0]
+	require.Equal(t, task.ItemCancelled, item.Status)
+	require.Contains(t, item.Error.Detail, "job job-1 was stopped before it began")
+	require.Equal(t, 1, b.videos.Counts().Deletes)
+}
+
+// A long history goes on in a new run, which finds the jobs of the one before.
+func TestVideo_nextRun(t *testing.T) {
+	t.Parallel()
+	b := newVideoBench(t, "ark", videotest.Options{})
+	b.do.Videos.Every = 40 * time.Second
+	in := task.VideoInput{Prompts: make([]string, 12), Seconds: 5}
+	for i := range in.Prompts {
+		in.Prompts[i] = fmt.Sprintf("wave %d.", i)
+	}
+	facts := b.facts(in)
+	b.env.RegisterDelayedCallback(func() { b.env.SetContinueAsNewSuggested(true) }, 10*time.Second)
+	b.env.ExecuteWorkflow("video", workflows.Start{Facts: facts})
+	var next *workflow.ContinueAsNewError
+	require.True(t, errors.As(b.env.GetWorkflowError(), &next))
+	var start workflows.Start
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &start))
+	require.Len(t, start.Video.Todo, 12)
+	require.Equal(t, 10, b.videos.Counts().Starts)
+
+	b.renew()
+	s := b.render(start)
+	require.Equal(t, task.Full, s.Outcome)
+	require.Equal(t, 12, b.videos.Counts().Starts)
+	require.Equal(t, task.Counts{Total: 12, Succeeded: 12}, s.Progress.Counts)
+	require.EqualValues(t, 12, s.Usage.Requests)
+	for i, v := range b.result().Videos {
+		b.requireFilm(v, in.Prompts[i])
+	}
+}
+
+// One video that fails leaves the others as they are.
+func TestVideo_partial(t *testing.T) {
+	t.Parallel()
+	b := newVideoBench(t, "ark", videotest.Options{})
+	b.videos.On("bad", videotest.Script{Start: []videotest.Reply{videotest.Refuse(http.StatusBadRequest, "InputTextSensitiveContentDetected", "no")}})
+	s := b.render(workflows.Start{Facts: b.facts(task.VideoInput{Prompts: []string{"one", "bad", "three"}})})
+	require.Equal(t, task.Succeeded, s.State)
+	require.Equal(t, task.Partial, s.Outcome)
+	videos := b.result().Videos
+	require.Equal(t, task.ContentFiltered, videos[1].Error.Code)
+	b.requireFilm(videos[2], "three")
+	require.Equal(t, "video-3.mp4", videos[2].Artifact)
+	data, err := json.Marshal(videos[1])
+	require.NoError(t, err)
+	require.NotContains(t, string(data), "artifact")
+}
