@@ -181,9 +181,9 @@ func (s *submission) reconcile(ctx context.Context, f fence) (job VideoJob, foun
 		job, err = s.keep(ctx, seen.ID, f.At)
 		return job, true, err
 	case errors.Is(err, video.ErrCannotFind) && (f.Lost != "" || !unsure):
-		return job, false, s.unknown(ctx, lostBecause(f) + "; " + message(err))
+		return job, false, s.unknown(ctx, lostBecause(f)+"; "+message(err))
 	case err != nil && !unsure && age >= s.Videos.Doubt+outagePatience:
-		return job, false, s.unknown(ctx, lostBecause(f) + "; the provider could not be asked for the job: " + message(err))
+		return job, false, s.unknown(ctx, lostBecause(f)+"; the provider could not be asked for the job: "+message(err))
 	case err != nil || unsure:
 		wait := pause(0, int(activity.GetInfo(ctx).Attempt))
 		if left := s.Videos.Doubt - age; left > 0 {
