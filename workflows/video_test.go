@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities"
+	"longhaul/internal/schema"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/internal/video/videotest"
@@ -333,6 +335,42 @@ func TestVideo_nextRun(t *testing.T) {
 	require.EqualValues(t, 12, s.Usage.Requests)
 	for i, v := range b.result().Videos {
 		b.requireFilm(v, in.Prompts[i])
+	}
+}
+
+// What an input may hold, as the API checks it.
+func TestVideo_input(t *testing.T) {
+	t.Parallel()
+	kind, ok := workflows.Find("video")
+	require.True(t, ok)
+	compiled, err := schema.Compile(schema.Of(kind.Input()))
+	require.NoError(t, err)
+	for name, test := range map[string]struct{ input, pointer string }{
+		"a prompt":            {`{"prompt":"a"}`, ""},
+		"everything":          {`{"prompts":["a","b"],"image":{"url":"https://example.com/a.png"},"seconds":5,"resolution":"720p","aspect":"16:9","seed":0}`, ""},
+		"pixels":              {`{"prompt":"a","resolution":"1280x720"}`, ""},
+		"no prompt":           {`{}`, ""},
+		"an empty prompt":     {`{"prompt":""}`, "/prompt"},
+		"an empty one of two": {`{"prompts":["a",""]}`, "/prompts/1"},
+		"no prompts":          {`{"prompts":[]}`, "/prompts"},
+		"too many":            {`{"prompts":["` + strings.Repeat(`a","`, 100) + `a"]}`, "/prompts"},
+		"two pictures":        {`{"prompt":"a","image":{"url":"https://example.com/a.png","file_id":"file_a"}}`, "/image"},
+		"a local picture":     {`{"prompt":"a","image":{"url":"file:///etc/passwd"}}`, "/image/url"},
+		"no time":             {`{"prompt":"a","seconds":0}`, "/seconds"},
+		"a strange aspect":    {`{"prompt":"a","aspect":"wide"}`, "/aspect"},
+		"a strange size":      {`{"prompt":"a","resolution":"best"}`, "/resolution"},
+		"misspelt":            {`{"prompt":"a","secnds":4}`, "/secnds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := compiled.Check([]byte(test.input))
+			if test.pointer == "" {
+				require.Equal(t, name == "no prompt", len(found) > 0, "%v", found)
+				return
+			}
+			require.Len(t, found, 1, "%v", found)
+			require.Equal(t, test.pointer, found[0].Pointer)
+		})
 	}
 }
 

@@ -29,6 +29,7 @@ func (a *App) videos(ctx context.Context) (videos activities.Videos, end func(),
 		if cfg.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
 			return videos, nil, fmt.Errorf("start the simulated renderer: %w", err)
 		}
+		a.Log.Info("no provider of videos is configured: short films are drawn by the built-in renderer")
 	}
 	client, err := wire.New(wire.Config{
 		Name: cfg.Provider, BaseURL: cfg.BaseURL, Key: cfg.Key.Reveal(), Dialect: cfg.Dialect, Profile: cfg.Profile,
