@@ -170,7 +170,6 @@ func (q *qa) each(ctx workflow.Context, window int, more func() (int, bool), wor
 
 // end counts a question's outcome. One that takes everything has none yet.
 func (q *qa) end(ctx workflow.Context, question int, err error) {
-	q.running--
 	switch {
 	case errors.Is(err, errEverything):
 		q.Rest = append(q.Rest, question)
@@ -183,6 +182,7 @@ func (q *qa) end(ctx workflow.Context, question int, err error) {
 		delete(q.SoFar, question)
 		q.Succeeded++
 	}
+	q.running-- // last: the books are closed when none runs
 	q.show(ctx)
 }
 
