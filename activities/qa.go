@@ -56,11 +56,11 @@ type qaPaper struct {
 	Limit        int         `json:"limit"`  // tokens of a passage
 	Model        string      `json:"model"`  // for vectors
 	Tenant       string      `json:"tenant"` // whose texts these are
-	Turns        []turn      `json:"turns,omitempty"`
+	Exchanges    []exchange  `json:"turns,omitempty"`
 }
 
-// turn is a question of an earlier task, and what was answered.
-type turn struct {
+// exchange is a question of an earlier task, and what was answered.
+type exchange struct {
 	Question string `json:"question"`
 	Answer   string `json:"answer"`
 }
@@ -108,7 +108,7 @@ func (a *Activities) recall(ctx context.Context, t Task, id string) (p qaPaper, 
 	if err != nil {
 		return p, err
 	}
-	err = a.Bucket.GetJSON(ctx, storage.ConversationKey(id), &p.Turns)
+	err = a.Bucket.GetJSON(ctx, storage.ConversationKey(id), &p.Exchanges)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = nil
 	}
@@ -162,8 +162,8 @@ func (a *Activities) paperOf(ctx context.Context, t Task) (p qaPaper, err error)
 
 // query is what passages are looked for with: a question, and what it may go on from.
 func (p qaPaper) query(question int) string {
-	if n := len(p.Turns); n > 0 {
-		return p.Turns[n-1].Question + "\n" + p.Questions[question]
+	if n := len(p.Exchanges); n > 0 {
+		return p.Exchanges[n-1].Question + "\n" + p.Questions[question]
 	}
 	return p.Questions[question]
 }

@@ -210,7 +210,7 @@ func (p qaPaper) material(x *retrieval.Index, passages []int, question int) stri
 // asked is the conversation so far and the question.
 func (p qaPaper) asked(question int) string {
 	var b strings.Builder
-	for i, t := range recent(p.Turns) {
+	for i, t := range recent(p.Exchanges) {
 		b.WriteString(quote("earlier", fmt.Sprint(i+1), "Question: "+t.Question+"\nAnswer: "+t.Answer) + "\n")
 	}
 	return b.String() + quote("question", "to answer now", p.Questions[question])
@@ -218,20 +218,20 @@ func (p qaPaper) asked(question int) string {
 
 // How much of a conversation a call is shown, and how much of it is kept for the tasks that go on from it.
 const (
-	shownTokens = 2000
-	keptTurns   = 50
+	shownTokens   = 2000
+	keptExchanges = 50
 )
 
-// recent are the last turns, as many as a call is shown.
-func recent(turns []turn) []turn {
-	left, from := shownTokens, len(turns)
+// recent are the last exchanges, as many as a call is shown.
+func recent(exchanges []exchange) []exchange {
+	left, from := shownTokens, len(exchanges)
 	for ; from > 0; from-- {
-		t := turns[from-1]
+		t := exchanges[from-1]
 		if left -= document.Tokens(t.Question + t.Answer); left < 0 {
 			break
 		}
 	}
-	return turns[from:]
+	return exchanges[from:]
 }
 
 // checked is a reply whose quotes have been looked for in the text.
@@ -293,18 +293,18 @@ func (a *Activities) completeQA(ctx context.Context, t Task, question int, so It
 	})
 }
 
-// turns is the conversation up to the end of a task: what came before it, and its own answers.
-func (a *Activities) turns(ctx context.Context, t Task, items []task.Item) ([]turn, error) {
+// exchanges is the conversation up to the end of a task: what came before it, and its own answers.
+func (a *Activities) exchanges(ctx context.Context, t Task, items []task.Item) ([]exchange, error) {
 	p, err := a.paperOf(ctx, t)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
 	}
-	turns := p.Turns
+	exchanges := p.Exchanges
 	for _, item := range items {
 		var result QAResult
 		if item.Status == task.ItemSucceeded && json.Unmarshal(item.Result, &result) == nil {
-			turns = append(turns, turn{result.Question, result.Answer})
+			exchanges = append(exchanges, exchange{result.Question, result.Answer})
 		}
 	}
-	return turns[max(len(turns)-keptTurns, 0):], err
+	return exchanges[max(len(exchanges)-keptExchanges, 0):], err
 }

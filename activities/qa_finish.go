@@ -95,11 +95,11 @@ func (a *Activities) FinishQA(ctx context.Context, req FinishQARequest) (Finishe
 	if err := a.storeItems(ctx, req.Task, items); err != nil {
 		return Finished{}, err
 	}
-	turns, err := a.turns(ctx, req.Task, items)
+	exchanges, err := a.exchanges(ctx, req.Task, items)
 	if err != nil {
 		return Finished{}, err
 	}
-	if err := a.Bucket.PutJSON(ctx, storage.ConversationKey(req.Task.ID), turns); err != nil {
+	if err := a.Bucket.PutJSON(ctx, storage.ConversationKey(req.Task.ID), exchanges); err != nil {
 		return Finished{}, err
 	}
 	finished := tally(items)

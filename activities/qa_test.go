@@ -87,16 +87,16 @@ func TestCalls(t *testing.T) {
 // A call is shown the end of a conversation.
 func TestRecent(t *testing.T) {
 	t.Parallel()
-	var turns []turn
+	var all []exchange
 	for i := range 40 {
-		turns = append(turns, turn{fmt.Sprint("question ", i), strings.Repeat("word ", 200)})
+		all = append(all, exchange{fmt.Sprint("question ", i), strings.Repeat("word ", 200)})
 	}
-	got := recent(turns)
+	got := recent(all)
 	require.Greater(t, len(got), 5)
 	require.Less(t, len(got), 12)
 	require.Equal(t, "question 39", got[len(got)-1].Question)
 	require.Empty(t, recent(nil))
-	p := qaPaper{Questions: []string{"and then?"}, Turns: turns}
+	p := qaPaper{Questions: []string{"and then?"}, Exchanges: all}
 	require.Equal(t, "question 39\nand then?", p.query(0))
 }
 

@@ -182,7 +182,7 @@ func (q *qa) end(ctx workflow.Context, question int, err error) {
 		delete(q.SoFar, question)
 		q.Succeeded++
 	}
-	q.running-- // last: the books are closed when none runs
+	q.running-- // its record is written: nobody need wait for it any more
 	q.show(ctx)
 }
 
