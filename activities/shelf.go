@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -15,6 +16,7 @@ const shelfBytes = 256 << 20
 // shelf keeps the indexes that were used last in memory, so that the questions of a task share one. The zero
 // value is empty.
 type shelf struct {
+	most    int64 // bytes; 0 means shelfBytes
 	loading singleflight.Group
 	mu      sync.Mutex
 	held    []held // used last comes first
@@ -63,9 +65,9 @@ func (s *shelf) put(key string, index *retrieval.Index) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held = slices.Insert(s.held, 0, held{key, index})
-	var bytes int64
+	bytes, most := int64(0), cmp.Or(s.most, shelfBytes)
 	for i, h := range s.held {
-		if bytes += h.index.Bytes(); bytes > shelfBytes && i > 0 {
+		if bytes += h.index.Bytes(); bytes > most && i > 0 {
 			s.held = slices.Delete(s.held, i, len(s.held))
 			return
 		}

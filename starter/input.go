@@ -22,7 +22,13 @@ import (
 type field struct {
 	Type        string `json:"type"`
 	Description string `json:"description"`
+	Items       struct {
+		Type string `json:"type"`
+	} `json:"items"`
 }
+
+// texts reports whether the field is a list of texts.
+func (f field) texts() bool { return f.Type == "array" && f.Items.Type == "string" }
 
 func fieldsOf(kind task.KindInfo) map[string]field {
 	var s struct {
@@ -41,12 +47,15 @@ func names(fields map[string]field) []string {
 	return all
 }
 
-// addSettings makes a flag of every simple field of a kind's input. After parsing, the returned
-// function gives those that were used, as key=value.
+// addSettings makes a flag of every simple field of a kind's input; one of a list of texts may be used more than
+// once. After parsing, the returned function gives those that were used, as key=value.
 func addSettings(flags *pflag.FlagSet, kind task.KindInfo) func() []string {
 	fields := fieldsOf(kind)
-	values := map[string]*string{}
+	values, lists := map[string]*string{}, map[string]*[]string{}
 	for name, f := range fields {
+		if f.texts() && flags.Lookup(flagName(name)) == nil {
+			lists[name] = flags.StringArray(flagName(name), nil, f.Description)
+		}
 		if f.Type == "array" || f.Type == "object" || f.Type == "" || flags.Lookup(flagName(name)) != nil {
 			continue
 		}
@@ -60,6 +69,12 @@ func addSettings(flags *pflag.FlagSet, kind task.KindInfo) func() []string {
 		for name, value := range values {
 			if flags.Changed(flagName(name)) {
 				used = append(used, name+"="+*value)
+			}
+		}
+		for name, list := range lists {
+			if flags.Changed(flagName(name)) {
+				text, _ := json.Marshal(*list) // texts always marshal
+				used = append(used, name+"="+string(text))
 			}
 		}
 		return used

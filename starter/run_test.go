@@ -15,6 +15,7 @@ import (
 
 	"longhaul/api/server"
 	"longhaul/api/server/servertest"
+	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
 
@@ -114,6 +115,21 @@ func TestSubmit_input(t *testing.T) {
 	for _, draft := range d.tasks.Drafts() {
 		require.JSONEq(t, `{"documents":[{"text":"a"}],"words":50}`, string(draft.Input))
 	}
+}
+
+// A list of texts is a flag that may be used more than once; commas and brackets are the text's own.
+func TestSubmit_listOfTexts(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(p *server.Parts) {
+		p.Kinds = append(p.Kinds, task.KindInfo{Name: "qa", InputSchema: schema.Of(task.QAInput{}), Example: []byte("{}")})
+	})
+	code, _, errOut := d.run("submit", "qa", d.write("a.txt", "a"), "--questions", "When, and why?", "--questions", `["who"]`, "--mode", "full")
+	require.Equal(t, exitDone, code, errOut)
+	var input task.QAInput
+	require.NoError(t, json.Unmarshal(d.tasks.Drafts()[0].Input, &input))
+	require.Equal(t, []string{"When, and why?", `["who"]`}, input.Questions)
+	require.Equal(t, task.FullText, input.Mode)
+	require.Len(t, input.Documents, 1)
 }
 
 func TestSubmit_watchPrintsTheReport(t *testing.T) {

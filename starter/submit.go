@@ -32,7 +32,8 @@ func (c *cli) submit() *cobra.Command {
 		Use: "submit KIND [files and addresses...]", Short: "Start a task",
 		Long: "Start a task of a kind. Files of this machine are uploaded, http(s) addresses are passed on, and - reads text\n" +
 			"from standard input. The kind's own settings are flags too: longhaul submit KIND --help shows them.",
-		Example: "  longhaul submit summary report.pdf notes.docx --words 200 --watch\n  longhaul submit summary https://example.com/paper.pdf --label project=atlas",
+		Example: "  longhaul submit summary report.pdf notes.docx --words 200 --watch\n  longhaul submit summary https://example.com/paper.pdf --label project=atlas\n" +
+			"  longhaul submit qa contract.pdf --questions 'When does it end?' --questions 'Who signed it?' --watch",
 		// The kind decides which flags there are, so they are parsed when it is known.
 		DisableFlagParsing: true, PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}

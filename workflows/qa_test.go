@@ -234,12 +234,44 @@ func TestQA_followUp(t *testing.T) {
 
 func TestQA_followUpOfNothing(t *testing.T) {
 	t.Parallel()
+	const before = "task_zzzzzzzzzzzzzzzzzzzzzzzzzz"
+	for name, paper := range map[string]any{"no texts": nil, "another tenant's": map[string]string{"tenant": "other"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newQABench(t)
+			if paper != nil {
+				require.NoError(t, b.bucket.PutJSON(t.Context(), storage.PaperKey(before), paper))
+			}
+			s := b.ask(task.QAInput{PreviousTaskID: before, Questions: []string{"What about it?"}})
+			require.Equal(t, task.Failed, s.State)
+			require.Equal(t, task.Conflict, s.Error.Code)
+			require.Contains(t, s.Error.Detail, "ask with the documents")
+			require.Zero(t, b.provider.Counts().Total)
+		})
+	}
+}
+
+// The text of a task that was removed is gone for those that go on from it, and they say so.
+func TestQA_followUpOfRemovedTexts(t *testing.T) {
+	t.Parallel()
 	b := newQABench(t)
-	s := b.ask(task.QAInput{PreviousTaskID: "task_zzzzzzzzzzzzzzzzzzzzzzzzzz", Questions: []string{"What about it?"}})
+	b.ask(task.QAInput{Documents: []task.Document{{Text: "All about lamps."}}, Questions: []string{"about lamps?"}})
+	require.NoError(t, b.bucket.Delete(t.Context(), storage.DocumentKey(b.id, 0, "text.md")))
+	previous := b.id
+	b.id, b.do = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb", b.another()
+	b.renew()
+	s := b.ask(task.QAInput{PreviousTaskID: previous, Questions: []string{"What about lamps?"}})
 	require.Equal(t, task.Failed, s.State)
-	require.Equal(t, task.Conflict, s.Error.Code)
-	require.Contains(t, s.Error.Detail, "ask with the documents")
-	require.Zero(t, b.provider.Counts().Total)
+	require.Equal(t, task.Gone, s.Error.Code)
+	require.Equal(t, 1, b.provider.Counts().Total)
+}
+
+// another is a worker that has nothing in memory yet.
+func (b *bench) another() *activities.Activities {
+	return &activities.Activities{
+		Bucket: b.do.Bucket, Ledger: b.do.Ledger, Files: b.do.Files, Router: b.do.Router, Embedding: b.do.Embedding, Reader: b.do.Reader,
+		Fetcher: b.do.Fetcher, Scratch: b.do.Scratch, ChunkTokens: b.do.ChunkTokens, MaxAttempts: b.do.MaxAttempts, Log: b.do.Log,
+	}
 }
 
 func TestQA_cancelKeepsAnswers(t *testing.T) {
