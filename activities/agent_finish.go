@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"longhaul/internal/llm"
 	"longhaul/internal/storage"
@@ -82,8 +83,8 @@ func (a *Activities) FinishAgent(ctx context.Context, req AgentFinish) (Finished
 
 // lastWords is the newest text of the model that says anything.
 func lastWords(messages []llm.Message) string {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if m := messages[i]; m.Role == "assistant" && m.Content != "" {
+	for _, m := range slices.Backward(messages) {
+		if m.Role == "assistant" && m.Content != "" {
 			return m.Content
 		}
 	}

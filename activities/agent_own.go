@@ -155,9 +155,10 @@ func (a *Activities) PrepareChild(ctx context.Context, req ChildRequest) (Child,
 
 // wrongInput tells every fault of an input.
 func wrongInput(e *task.Error) string {
-	text := "the task was not started: " + e.Detail
+	var text strings.Builder
+	text.WriteString("the task was not started: " + e.Detail)
 	for _, at := range e.Errors {
-		text += fmt.Sprintf("; %s %s", at.Pointer, at.Detail)
+		fmt.Fprintf(&text, "; %s %s", at.Pointer, at.Detail)
 	}
-	return text
+	return text.String()
 }

@@ -26,7 +26,7 @@ type embedding struct {
 // embed gets the vectors of texts, if it can in one call, each call from the ledger if it was paid for before.
 // After a failure the next attempt goes on where this one stopped. The answer has no key.
 func (a *Activities) embed(ctx context.Context, heart *heart, t Task, step string, req llm.EmbedRequest) ([][]float32, Answer, error) {
-	e := &embedding{Activities: a, heart: heart, task: t, step: step, targets: a.Router.Targets(req.Model)}
+	e := &embedding{Activities: a, heart: heart, task: t, step: step, targets: a.Router.Same(req.Model)}
 	vectors, err := e.all(ctx, req)
 	if err != nil {
 		return nil, Answer{}, err

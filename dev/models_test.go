@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -17,9 +18,7 @@ import (
 func (s *stack) submitWith(in task.SummaryInput, more map[string]any) string {
 	s.t.Helper()
 	body := map[string]any{"kind": "summary", "input": in}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	text, err := json.Marshal(body)
 	require.NoError(s.t, err)
 	status, answer := s.post("/v1/tasks", string(text))

@@ -46,7 +46,7 @@ type Facts struct {
 	BodyHash  string  // of the request, to tell a repeated one from another
 }
 
-// attributes are what lists and filters know of a task at its start.
+// Attributes are what lists and filters know of a task at its start.
 func (f Facts) Attributes(first Snapshot) temporal.SearchAttributes {
 	var labels []string
 	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {

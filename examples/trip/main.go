@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log"
+	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -48,8 +49,11 @@ func main() {
 	mux.HandleFunc("POST /bookings", a.book)
 	mux.HandleFunc("GET /bookings", a.list)
 	server := &http.Server{Addr: *listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	log.Printf("the travel agency is at http://%s", *listen)
-	log.Fatal(server.ListenAndServe())
+	slog.Info("the travel agency listens", "address", *listen)
+	if err := server.ListenAndServe(); err != nil {
+		slog.Error("the travel agency is closed", "error", err)
+		os.Exit(1)
+	}
 }
 
 func find(city string) []hotel {
@@ -76,7 +80,7 @@ func (a *agency) book(w http.ResponseWriter, r *http.Request) {
 		made = want
 		made.Number = fmt.Sprintf("B%03d", len(a.booked)+1)
 		a.booked[key] = made
-		log.Printf("booked %s: %s for %d nights from %s", made.Number, made.Hotel, made.Nights, made.From)
+		slog.Info("booked", "booking", made.Number, "hotel", made.Hotel, "nights", made.Nights, "from", made.From)
 	}
 	answer(w, http.StatusCreated, made)
 }

@@ -87,10 +87,7 @@ func (r *Router) Model(asked string) string {
 // model stand in for each other, before its fallbacks do.
 func (r *Router) Targets(asked string) []Target {
 	asked = r.Model(asked)
-	targets := r.named(asked)
-	if len(targets) == 0 {
-		return []Target{{Provider: r.providers[0], Name: asked}}
-	}
+	targets := r.Same(asked)
 	for _, p := range r.providers {
 		for _, m := range p.Models {
 			if m.Name == asked {
@@ -106,6 +103,14 @@ func (r *Router) Targets(asked string) []Target {
 // Priced reports whether it is known what every target of a model costs.
 func (r *Router) Priced(asked string) bool {
 	return !slices.ContainsFunc(r.Targets(asked), func(t Target) bool { return t.Price == nil })
+}
+
+// Same are who may be asked for a model without its fallbacks: for what another model would not do alike, such as vectors.
+func (r *Router) Same(asked string) []Target {
+	if targets := r.named(asked); len(targets) > 0 {
+		return targets
+	}
+	return []Target{{Provider: r.providers[0], Name: asked}}
 }
 
 // named are the targets that a name means: those that list it, or the provider that it begins with.

@@ -45,6 +45,7 @@ func TestTargets(t *testing.T) {
 		require.Equal(t, want, got, asked)
 	}
 	require.Equal(t, "small", r.Model(""))
+	require.Len(t, r.Same("small"), 1, "a fallback is another model")
 	require.Equal(t, "x", r.Model("x"))
 }
 
