@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -293,4 +296,22 @@ func TestAgent_long(t *testing.T) {
 	require.Equal(t, *turns+1+memories, s.provider.Counts().Total)
 	t.Logf("%d turns, %d compactions, %d bytes of tool results, %.1f s", *turns+1, memories, *turns*len(page), done.FinishedAt.Sub(done.CreatedAt).Seconds())
 	s.requireShortHistories(id, 0)
+}
+
+// The example of a trip does what it says: it shows the booking, waits for the word, and books once.
+func TestExample_trip(t *testing.T) {
+	s := newStack(t, "LONGHAUL_TOOLS_ALLOW_PRIVATE=127.0.0.1:8090")
+	use := func(name, arguments string) llmtest.Reply {
+		return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, llmtest.ToolCall{Name: name, Arguments: arguments})
+	}
+	s.plan(use("find_hotels", `{"city":"Lisbon"}`), use("book_hotel", `{"hotel":"h2","from":"2027-05-14","nights":3}`), says("# Three nights on the hill"))
+	script := exec.CommandContext(t.Context(), "bash", filepath.Join("..", "examples", "trip.sh"))
+	script.Env = append(os.Environ(), "LONGHAUL_API=http://"+s.address)
+	out, err := script.CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, want := range []string{`may book_hotel be called with {"hotel":"h2","from":"2027-05-14","nights":3}?`, "succeeded", `[{"booking":"B001","hotel":"h2","from":"2027-05-14","nights":3}]`} {
+		require.Contains(t, string(out), want)
+	}
+	require.Contains(t, s.provider.Calls()[1].Results[0], "Hotel do Monte")
+	require.Equal(t, 3, s.provider.Counts().Total)
 }
