@@ -44,7 +44,7 @@ func payer(ctx context.Context) string {
 // asking is one answer that is being asked for.
 type asking struct {
 	*Activities
-	heart   *heart
+	heart   diary
 	task    Task
 	key     string          // of the answer in the ledger
 	req     llm.Request     // as it was meant; of an answer in words
@@ -181,7 +181,7 @@ func (q *asking) begin(ctx context.Context) error {
 		return final(task.Errorf(task.ModelUnavailable, "the worker was lost %d times during this call; it is not made again", b.lost()), b)
 	}
 	q.heart.note(func(b *Beat) { b.Calls++ })
-	activity.RecordHeartbeat(ctx, q.heart.now())
+	q.heart.tell(ctx)
 	return nil
 }
 

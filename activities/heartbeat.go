@@ -56,6 +56,15 @@ type Spent struct {
 // cancel to the activity within about a second.
 const beatEvery = time.Second
 
+// diary is what is known of the calls for one answer, over all attempts: the heart of an activity, or what is
+// kept of one row among many.
+type diary interface {
+	now() Beat
+	note(change func(*Beat))
+	tell(ctx context.Context)      // that a call begins
+	last(ctx context.Context) Beat // what the next attempt must know
+}
+
 // heart beats beside the work, so that liveness never depends on how long a call takes.
 type heart struct {
 	mu   sync.Mutex
@@ -98,6 +107,9 @@ func (h *heart) Stop() {
 	h.once.Do(func() { close(h.stop) })
 	h.done.Wait()
 }
+
+// tell sends a beat at once.
+func (h *heart) tell(ctx context.Context) { activity.RecordHeartbeat(ctx, h.now()) }
 
 // last stops the beating and leaves a last beat for the next attempt, which must know what this one
 // met: the SDK sends it before it tells of the failure.
