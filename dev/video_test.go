@@ -15,8 +15,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/activities"
+	"longhaul/internal/cluster"
 	"longhaul/internal/task"
 	"longhaul/internal/video/videotest"
 )
@@ -142,6 +144,22 @@ func TestVideoCancel(t *testing.T) {
 	require.Equal(t, task.ItemSucceeded, films[2].Status)
 	require.Equal(t, 1, videos.Counts().Deletes)
 	require.InDelta(t, 1, done.Usage.Cost.Amount, 1e-9, "the one that was kept, and the one that goes on")
+	require.Equal(t, 1, s.signals(id), "of the callbacks one came through: the others were the same, or made up")
+}
+
+// signals counts the signals that a workflow got.
+func (s *stack) signals(id string) (n int) {
+	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
+	require.NoError(s.t, err)
+	defer c.Close()
+	for events := c.Client.GetWorkflowHistory(s.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(s.t, err)
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
+			n++
+		}
+	}
+	return n
 }
 
 // player is a page that plays a film from another origin, jumps, and tells what it saw.
