@@ -338,6 +338,30 @@ func TestVideo_nextRun(t *testing.T) {
 	}
 }
 
+// A budget lets in what it has room for. What is in hand is finished, since it is paid for.
+func TestVideo_budget(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		budget float64
+		made   int
+	}{"room for all": {11, 4}, "room for two and a half": {7, 2}, "room for none": {2.7, 0}, "to the last": {2.75, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newVideoBench(t, "ark", videotest.Options{})
+			facts := b.facts(task.VideoInput{Prompts: []string{"a", "b", "c", "d"}, Seconds: 5}) // 2.75 each
+			facts.Budget = test.budget
+			s := b.render(workflows.Start{Facts: facts})
+			require.Equal(t, test.made, b.videos.Counts().Jobs)
+			require.Equal(t, test.made, s.Progress.Counts.Succeeded)
+			require.Equal(t, 4-test.made, s.Progress.Counts.Failed)
+			if test.made < 4 {
+				require.Equal(t, task.BudgetExceeded, s.Error.Code)
+				require.Equal(t, task.BudgetExceeded, b.items()[3].Error.Code)
+			}
+		})
+	}
+}
+
 // What an input may hold, as the API checks it.
 func TestVideo_input(t *testing.T) {
 	t.Parallel()
