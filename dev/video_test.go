@@ -70,7 +70,7 @@ func (s *stack) films(id string) []activities.VideoItem {
 // each video once, and every file is whole.
 func TestKillVideoWorker(t *testing.T) {
 	s, videos := newVideoStack(t, temporalOptions{})
-	videos.On("[wave-", videotest.Script{Start: []videotest.Reply{{Delay: 100 * time.Millisecond}}}) // the job is made before the answer
+	videos.On("[wave-", videotest.Script{Start: []videotest.Reply{{Delay: 300 * time.Millisecond}}}) // the job is made before the answer
 	all := prompts(12 + 2**kills)
 	ids := []string{}
 	for i := 0; i < len(all); i += 20 {
