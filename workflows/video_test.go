@@ -81,6 +81,7 @@ func TestVideo_outcomes(t *testing.T) {
 		"SUCCESS and 100%":                   {dialect: "newapi", script: polls(videotest.Step{State: "SUCCESS", Progress: "100%"})},
 		"404 after the start":                {script: polls(append([]videotest.Step{videotest.Answer(404, `{"error":{"code":"ResourceNotFound","message":"no"}}`)}, good...)...)},
 		"errors of polls":                    {script: polls(append([]videotest.Step{videotest.Answer(500, "oops"), videotest.Answer(502, "<html>"), videotest.Answer(401, `{}`), {Reply: lost}}, good...)...)},
+		"not done after all":                 {script: polls(videotest.Queued(), videotest.Succeeded(), videotest.Running(99), videotest.Succeeded())},
 		"done, without an address":           {script: polls(videotest.Step{State: "succeeded", NoURL: true}), code: task.BadResponse, says: "it was rendered, and is charged for"},
 		"an address out of date":             {script: videotest.Script{Content: []videotest.Reply{videotest.Fail(403, "expired"), {}}}},
 		"half a video":                       {script: videotest.Script{Content: []videotest.Reply{{HalfWay: true}, {}}}},
