@@ -31,6 +31,7 @@ type Videos struct {
 // VideoPlan is a batch of videos.
 type VideoPlan struct {
 	Names []string // what to call each: its prompt, cut to a line
+	Each  float64  // what one costs, as far as it is known beforehand
 }
 
 // VideoRequest names one video of a task.
@@ -60,7 +61,7 @@ func (a *Activities) PlanVideo(ctx context.Context, req PlanRequest) (VideoPlan,
 	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
 		return VideoPlan{}, err
 	}
-	plan := VideoPlan{Names: make([]string, len(in.Prompts))}
+	plan := VideoPlan{Names: make([]string, len(in.Prompts)), Each: a.Videos.price(float64(in.Seconds))}
 	for i, prompt := range in.Prompts {
 		plan.Names[i] = task.Brief(strings.Join(strings.Fields(prompt), " "))
 	}
@@ -155,10 +156,12 @@ func (v Videos) used(job video.Job, asked int) task.Usage {
 	case seconds == 0 && v.PerSecond > 0, seconds == 0 && !job.Usage.Known:
 		u.UnmeteredCalls = 1
 	case v.PerSecond+v.PerJob > 0:
-		u.Cost = &task.Cost{Amount: v.PerJob + v.PerSecond*seconds, Currency: v.Currency}
+		u.Cost = &task.Cost{Amount: v.price(seconds), Currency: v.Currency}
 	}
 	return u
 }
+
+func (v Videos) price(seconds float64) float64 { return v.PerJob + v.PerSecond*seconds }
 
 // job reads the record of a job that was submitted, by this task or an earlier one of its lineage.
 func (a *Activities) job(ctx context.Context, o order) (job VideoJob, found bool, err error) {

@@ -137,7 +137,9 @@ func (d *download) get(ctx context.Context) (film, error) {
 	case video.Failed, video.Cancelled:
 		return film{}, (&watching{Activities: d.Activities, heart: d.heart, req: WatchRequest{VideoRequest: d.req.VideoRequest, Job: d.req.Job}}).ended(job)
 	case video.Queued, video.Running: // it said that it was done
-		return film{}, again(task.Errorf(task.ModelUnavailable, "the provider says that the job is not done after all"), Beat{}, max(d.Videos.Every, time.Second))
+		return film{}, d.failed(ctx, &llm.Error{
+			Class: llm.Retry, Code: task.ModelUnavailable, Provider: d.Videos.Name, Message: "the provider says that the job is not done after all",
+		})
 	case video.Succeeded:
 	}
 	f := film{Job: job, Key: d.key(""), At: time.Now().UTC()}

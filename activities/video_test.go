@@ -149,6 +149,22 @@ func TestWatchVideo_news(t *testing.T) {
 	require.Equal(t, 6, f.videos.Counts().Polls)
 }
 
+// A worker that is asked to stop hands a job on at once.
+func TestWatchVideo_workerStops(t *testing.T) {
+	t.Parallel()
+	f := newFilming(t, videotest.Options{})
+	stop := make(chan struct{})
+	close(stop)
+	f.env.SetWorkerStopChannel(stop)
+	req := WatchRequest{VideoRequest: f.ask(task.VideoInput{Prompt: "a sea"}, 0), Job: VideoJob{ID: "job-1", Since: time.Now()}, After: time.Hour}
+	_, err := f.env.ExecuteActivity(f.WatchVideo, req)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	require.Equal(t, "worker_stopping", app.Type())
+	require.Equal(t, time.Millisecond, app.NextRetryDelay())
+	require.Zero(t, f.videos.Counts().Polls)
+}
+
 func TestWatching_pause(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ age, least, most time.Duration }{

@@ -15,8 +15,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/activities"
+	"longhaul/internal/cluster"
 	"longhaul/internal/task"
 	"longhaul/internal/video/videotest"
 )
@@ -68,7 +70,7 @@ func (s *stack) films(id string) []activities.VideoItem {
 // each video once, and every file is whole.
 func TestKillVideoWorker(t *testing.T) {
 	s, videos := newVideoStack(t, temporalOptions{})
-	videos.On("[wave-", videotest.Script{Start: []videotest.Reply{{Delay: 100 * time.Millisecond}}}) // the job is made before the answer
+	videos.On("[wave-", videotest.Script{Start: []videotest.Reply{{Delay: 300 * time.Millisecond}}}) // the job is made before the answer
 	all := prompts(12 + 2**kills)
 	ids := []string{}
 	for i := 0; i < len(all); i += 20 {
@@ -116,7 +118,11 @@ func TestVideoAnswerLost(t *testing.T) {
 	require.InDelta(t, 1, done.Usage.Cost.Amount, 1e-9)
 	require.InDelta(t, 10, done.Usage.VideoSeconds, 0)
 	_, timeline := s.get("/v1/tasks/" + id + "/timeline")
-	require.NotContains(t, timeline, "SIGNED", "the address of a video is nobody's business")
+	log, err := os.ReadFile(s.worker.log)
+	require.NoError(t, err)
+	for _, secret := range []string{"SIGNED", "sk-video-secret"} {
+		require.NotContains(t, timeline+string(log), secret, "the address of a video is nobody's business, nor is the key")
+	}
 	require.Contains(t, string(videos.Starts("[wave-001]")[0].Body), `"callback_url":"https://me.example.com/v1/callbacks/video/`+id+`/1"`)
 }
 
@@ -142,6 +148,22 @@ func TestVideoCancel(t *testing.T) {
 	require.Equal(t, task.ItemSucceeded, films[2].Status)
 	require.Equal(t, 1, videos.Counts().Deletes)
 	require.InDelta(t, 1, done.Usage.Cost.Amount, 1e-9, "the one that was kept, and the one that goes on")
+	require.Equal(t, 1, s.signals(id), "of the callbacks one came through: the others were the same, or made up")
+}
+
+// signals counts the signals that a workflow got.
+func (s *stack) signals(id string) (n int) {
+	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
+	require.NoError(s.t, err)
+	defer c.Close()
+	for events := c.Client.GetWorkflowHistory(s.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(s.t, err)
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
+			n++
+		}
+	}
+	return n
 }
 
 // player is a page that plays a film from another origin, jumps, and tells what it saw.

@@ -51,6 +51,7 @@ func videoKind() Kind {
 // VideoCarry is what a video task takes along into its next run.
 type VideoCarry struct {
 	Names     []string
+	Each      float64     // what one costs, as far as it is known beforehand
 	Todo      []VideoItem // those without an outcome
 	Succeeded int
 	Failed    int
@@ -60,8 +61,9 @@ type VideoCarry struct {
 
 // VideoItem is a video that has no outcome yet, and what was seen of its job.
 type VideoItem struct {
-	Index int
-	Watch video.Watch
+	Index   int
+	Started bool // it has a job
+	Watch   video.Watch
 }
 
 // Video has a batch of videos rendered, a few at a time: each is submitted, watched, fetched and recorded.
@@ -82,6 +84,8 @@ type videos struct {
 	live  map[int]*VideoItem    // those in hand
 	hints map[int]bool          // those that there was a hint of since they began to wait
 	cut   []activities.CutVideo // those that a cancel or the deadline cut off
+	broke *task.Error           // the budget has no room for those that are left
+	next  bool                  // the history is long: what is left is for the next run
 }
 
 func (v *videos) do(ctx workflow.Context) error {
@@ -106,8 +110,11 @@ func (v *videos) do(ctx workflow.Context) error {
 			left = append(left, item)
 		}
 	}
-	if v.Todo = left; len(left) == 0 {
+	switch v.Todo = left; {
+	case len(left) == 0:
 		return nil
+	case !v.next:
+		return v.broke
 	}
 	return workflow.NewContinueAsNewError(ctx, v.run.Facts.Kind, Start{Facts: v.run.Facts, Snapshot: &v.run.state, Video: &v.VideoCarry})
 }
@@ -124,7 +131,7 @@ func (v *videos) plan(ctx workflow.Context) error {
 	if err := workflow.ExecuteActivity(documentWork(ctx, "read the prompts"), call.PlanVideo, req).Get(ctx, &plan); err != nil {
 		return err
 	}
-	v.Names, v.Todo = plan.Names, make([]VideoItem, len(plan.Names))
+	v.Names, v.Each, v.Todo = plan.Names, plan.Each, make([]VideoItem, len(plan.Names))
 	for i := range v.Todo {
 		v.Todo[i].Index = i
 	}
@@ -146,9 +153,14 @@ func (v *videos) listen(ctx workflow.Context) {
 }
 
 // take brings a video to its outcome, and reports whether it did: when the history is long it is left to the
-// next run, which finds its job on record.
+// next run, which finds its job on record, and when the budget is used up it is left undone.
 func (v *videos) take(ctx workflow.Context, item *VideoItem) bool {
 	if historyLong(ctx) {
+		v.next = true
+		return false
+	}
+	if !item.Started && !v.affords() {
+		v.broke = task.Errorf(task.BudgetExceeded, "the budget of %g has no room for another video: %g are spent", v.run.Facts.Budget, v.run.spentMoney())
 		return false
 	}
 	v.live[item.Index] = item
@@ -161,7 +173,18 @@ func (v *videos) take(ctx workflow.Context, item *VideoItem) bool {
 	case err != nil:
 		v.fail(ctx, item, step, err)
 	}
-	return err != nil || done
+	if err == nil && !done {
+		v.next = true
+		return false
+	}
+	return true
+}
+
+// affords reports whether the budget has room for one more video beside those in hand. These are not stopped when it
+// is used up: they are paid for.
+func (v *videos) affords() bool {
+	budget, spent := v.run.Facts.Budget, v.run.spentMoney()
+	return budget == 0 || spent < budget && spent+v.Each*float64(len(v.live)+1) <= budget
 }
 
 // phases takes a video from its submit to its file, and tells how far it came.
@@ -170,6 +193,7 @@ func (v *videos) phases(ctx workflow.Context, item *VideoItem) (step string, don
 	if err != nil {
 		return stepSubmit, false, err
 	}
+	item.Started = true
 	if !job.Stored {
 		if done, err = v.watch(ctx, item, job); err != nil || !done {
 			return stepRender, false, err

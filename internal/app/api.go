@@ -47,8 +47,13 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	}
 	tasks := engine.New(engine.Parts{
 		Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
-		Queue:  func(model string) string { return table.Targets(model)[0].Queue },
-		Priced: table.Priced,
+		Queue: func(model string) string { return table.Targets(model)[0].Queue },
+		Priced: func(kind, model string) bool {
+			if kind == workflows.KindVideo {
+				return a.Config.Video.Priced()
+			}
+			return table.Priced(model)
+		},
 	})
 	var hints server.Hints
 	if a.Config.API.PublicURL != "" {

@@ -122,6 +122,9 @@ type Video struct {
 	MaxBytes       Bytes         `knob:"max_bytes" default:"512MiB" min:"1KiB" help:"largest video"`
 }
 
+// Priced reports whether it is known what a video costs.
+func (v Video) Priced() bool { return v.PricePerSecond+v.PricePerJob > 0 }
+
 // Simulated reports whether videos are drawn by the built-in renderer, because no provider was given.
 func (v Video) Simulated() bool { return v.BaseURL == "" }
 

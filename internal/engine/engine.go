@@ -34,8 +34,8 @@ type Parts struct {
 	Namespace string
 	Bucket    *storage.Bucket
 	UIURL     string
-	Queue     func(model string) string // the task queue of the calls to a model; nil means the one of all
-	Priced    func(model string) bool   // whether it is known what a model costs; nil means never
+	Queue     func(model string) string     // the task queue of the calls to a model; nil means the one of all
+	Priced    func(kind, model string) bool // whether it is known what a model costs; nil means never
 }
 
 // Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
@@ -53,7 +53,7 @@ func New(p Parts) *Engine {
 		p.Queue = func(string) string { return "" }
 	}
 	if p.Priced == nil {
-		p.Priced = func(string) bool { return false }
+		p.Priced = func(string, string) bool { return false }
 	}
 	return &Engine{Parts: p, files: storage.NewFiles(p.Bucket), watchers: watchers{live: map[string]*watcher{}}}
 }
@@ -106,8 +106,8 @@ func (e *Engine) examine(ctx context.Context, d task.Draft) (kind workflows.Kind
 		return kind, in, f, err
 	}
 	f, err = factsOf(d, time.Now())
-	if err == nil && f.Budget > 0 && !e.Priced(d.Model) {
-		err = invalid("/budget", "the price of the model is not configured, so a budget cannot be kept: set llm.models, or leave the budget out")
+	if err == nil && f.Budget > 0 && !e.Priced(d.Kind, d.Model) {
+		err = invalid("/budget", "the price of the model is not configured, so a budget cannot be kept: set llm.models, or the prices of video, or leave the budget out")
 	}
 	f.Queue = e.Queue(d.Model)
 	return kind, in, f, err
