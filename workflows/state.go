@@ -1,11 +1,10 @@
 package workflows
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities"
 	"longhaul/internal/task"
@@ -49,7 +48,7 @@ type Facts struct {
 // Attributes are what lists and filters know of a task at its start.
 func (f Facts) Attributes(first Snapshot) temporal.SearchAttributes {
 	var labels []string
-	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+	for _, key := range workflow.DeterministicKeys(f.Labels) {
 		labels = append(labels, key+":"+f.Labels[key])
 	}
 	return temporal.NewSearchAttributes(
