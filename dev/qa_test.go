@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"regexp"
@@ -117,6 +118,33 @@ func TestQAKillWorker(t *testing.T) {
 	for prompt, n := range repeats {
 		require.LessOrEqual(t, n, 3, prompt)
 	}
+}
+
+// A worker that is killed at any moment repeats no more than was in flight, however often.
+func TestQAKilledAtRandom(t *testing.T) {
+	const atOnce = 4
+	s := newStack(t, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", atOnce), "LONGHAUL_LLM_CHUNK_TOKENS=1000")
+	s.provider.Handle(answering(func(llmtest.Call) time.Duration { return 60 * time.Millisecond }))
+	repeated := 0
+	for round := range *kills {
+		in := task.QAInput{Documents: []task.Document{{Name: "log", Text: fmt.Sprintf("Log of keeper %d.\n\n", round) + story(4_000)}}}
+		for i := range 6 {
+			in.Questions = append(in.Questions, fmt.Sprintf("What was seen on day %d?", 22*i*20))
+		}
+		id := s.ask(in)
+		time.Sleep(time.Duration(rand.IntN(1200)) * time.Millisecond)
+		s.worker.kill()
+		s.worker = s.start("worker")
+		done := s.finish(id)
+		require.Equal(t, task.Full, done.Outcome, "round %d: %+v", round, done.Error)
+		for i, a := range s.answers(id).Answers {
+			require.Contains(t, a.Citations[0].Quote, fmt.Sprintf("On day %d ", 22*i*20))
+		}
+		again := len(s.provider.Repeats())
+		require.LessOrEqual(t, again-repeated, atOnce, "round %d: only calls in flight are made again", round)
+		repeated = again
+	}
+	t.Logf("%d tasks, %d kills, %d calls, %d made again", *kills, *kills, s.provider.Counts().Total, repeated)
 }
 
 func count(calls []llmtest.Call, is func(llmtest.Call) bool) (n int) {
