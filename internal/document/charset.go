@@ -50,6 +50,41 @@ func decode(data []byte, declared string, markup bool) (text, charset string) {
 	return convert(data, charmap.Windows1252), "windows-1252"
 }
 
+// Charset tells by the rules of decode which encoding a text is in, of which sample is the beginning, or a piece from
+// its first byte on that is not ASCII. The encoding is nil for UTF-8.
+func Charset(sample []byte, declared string) (encoding.Encoding, string) {
+	if enc := utf16Order(sample); enc != nil {
+		return enc, "utf-16"
+	}
+	if utf8.Valid(wholeRunes(sample)) {
+		return nil, "utf-8"
+	}
+	for _, claim := range []string{declared, guess(sample)} {
+		enc, name := encodingOf(claim)
+		switch {
+		case enc == nil || !fits(convert(sample, enc)):
+		case name == "utf-8":
+			return nil, name
+		default:
+			return enc, name
+		}
+	}
+	return charmap.Windows1252, "windows-1252"
+}
+
+// wholeRunes leaves out the character that a sample was cut in.
+func wholeRunes(sample []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(sample); back++ {
+		if at := len(sample) - back; utf8.RuneStart(sample[at]) {
+			if !utf8.FullRune(sample[at:]) {
+				return sample[:at]
+			}
+			break
+		}
+	}
+	return sample
+}
+
 // utf16Order tells UTF-16 by its mark, or by the zeros that every second byte of mostly Latin text
 // is. It is nil for anything else.
 func utf16Order(data []byte) encoding.Encoding {

@@ -1,0 +1,204 @@
+package rows
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// fill makes a row of its JSON: an object, a text, or a line of an OpenAI batch.
+func (r *reader) fill(row *Row, raw []byte) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0:
+		row.Bad = "it is empty"
+	case !json.Valid(raw):
+		row.Bad = "it is not JSON: " + syntax(raw)
+	case raw[0] == '"':
+		row.Fields = map[string]any{r.ours("text"): unquote(raw)}
+	case raw[0] == '{':
+		row.Bad = r.object(row, raw)
+	default:
+		row.Bad = "a row is an object or a text, this is " + kindOf(raw)
+	}
+}
+
+// object fills a row from a JSON object and says what is wrong with it.
+func (r *reader) object(row *Row, raw []byte) string {
+	fields, err := r.fields(raw)
+	if err != nil {
+		return err.Error()
+	}
+	body, batch := fields["body"].(json.RawMessage)
+	method, sent := fields["method"].(string)
+	url, to := fields["url"].(string)
+	if batch = batch && sent && to && method == "POST" && body[0] == '{' && fields["custom_id"] != nil; batch {
+		row.URL = url
+		row.Fields, err = r.fields(body)
+		if err != nil {
+			return "body: " + err.Error()
+		}
+		fields = map[string]any{"custom_id": fields["custom_id"]}
+	} else {
+		row.Fields = fields
+	}
+	row.ID, err = idOf(fields)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// fields gives the members of an object by our names of the columns.
+func (r *reader) fields(raw []byte) (map[string]any, error) {
+	fields := map[string]any{}
+	err := members(raw, func(name string, value []byte) error {
+		name = r.ours(name)
+		if _, there := fields[name]; there {
+			return fmt.Errorf("the field %q is there twice", name)
+		}
+		fields[name] = valueOf(value)
+		return nil
+	})
+	return fields, err
+}
+
+// ours is the name that a column has for us.
+func (r *reader) ours(name string) string {
+	if ours, mapped := r.opts.Columns[name]; mapped {
+		return ours
+	}
+	return name
+}
+
+// idOf is the id that a row brought.
+func idOf(fields map[string]any) (string, error) {
+	for _, name := range []string{"id", "custom_id"} {
+		switch id := fields[name].(type) {
+		case nil:
+		case string:
+			if id != "" {
+				return id, nil
+			}
+		case json.Number:
+			return id.String(), nil
+		default:
+			return "", fmt.Errorf("its %s is neither a text nor a number", name)
+		}
+	}
+	return "", nil
+}
+
+// syntax says what is wrong with JSON that is not.
+func syntax(raw []byte) string {
+	var none json.RawMessage
+	err := json.Unmarshal(raw, &none)
+	if fault, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("%s, at byte %d", fault, fault.Offset)
+	}
+	return fmt.Sprint(err)
+}
+
+func kindOf(raw []byte) string {
+	switch raw[0] {
+	case '[':
+		return "an array"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// members gives the members of an object, which is valid JSON, in their order.
+func members(raw []byte, visit func(name string, value []byte) error) error {
+	at := space(raw, bytes.IndexByte(raw, '{')+1)
+	for raw[at] != '}' {
+		end := stringEnd(raw, at)
+		name := unquote(raw[at:end])
+		at = space(raw, space(raw, end)+1) // after the colon
+		end = valueEnd(raw, at)
+		if err := visit(name, raw[at:end]); err != nil {
+			return err
+		}
+		at = space(raw, end)
+		if raw[at] == ',' {
+			at = space(raw, at+1)
+		}
+	}
+	return nil
+}
+
+func space(raw []byte, at int) int {
+	for raw[at] == ' ' || raw[at] == '\t' || raw[at] == '\n' || raw[at] == '\r' {
+		at++
+	}
+	return at
+}
+
+// stringEnd is where a string ends that begins at a place.
+func stringEnd(raw []byte, at int) int {
+	for at++; raw[at] != '"'; at++ {
+		if raw[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
+}
+
+// valueEnd is where a value ends that begins at a place.
+func valueEnd(raw []byte, at int) int {
+	for depth := 0; ; {
+		switch raw[at] {
+		case '"':
+			at = stringEnd(raw, at)
+		case '{', '[':
+			depth++
+			at++
+		case '}', ']':
+			depth--
+			at++
+		default:
+			at++
+		}
+		if depth == 0 && (raw[at] == ',' || raw[at] == '}' || raw[at] == ']' || raw[at] <= ' ') {
+			return at
+		}
+	}
+}
+
+// valueOf is a valid JSON value as Row.Fields holds it.
+func valueOf(raw []byte) any {
+	switch raw[0] {
+	case '"':
+		return unquote(raw)
+	case '{', '[':
+		var short bytes.Buffer
+		short.Grow(len(raw))
+		if err := json.Compact(&short, raw); err != nil {
+			return json.RawMessage(bytes.Clone(raw))
+		}
+		return json.RawMessage(short.Bytes())
+	case 't', 'f':
+		return raw[0] == 't'
+	case 'n':
+		return nil
+	}
+	return json.Number(raw)
+}
+
+// unquote gives the text of a valid JSON string.
+func unquote(raw []byte) string {
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return string(inner)
+	}
+	return text
+}

@@ -1,0 +1,253 @@
+package rows
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"longhaul/internal/schema"
+	"longhaul/internal/task"
+)
+
+// table reads CSV or TSV, whose first row names the columns.
+func (r *reader) table(format Format) error {
+	comma := r.opts.Delimiter
+	switch {
+	case comma != 0:
+	case format == TSV:
+		comma = '\t'
+	default:
+		if comma = r.delimiter(); comma == 0 {
+			comma = ','
+		}
+	}
+	t := &cells{in: r.in, comma: comma, most: r.opts.MaxRowBytes, line: 1}
+	columns, err := r.header(t)
+	if err != nil {
+		return err
+	}
+	for {
+		err := t.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.emit(r.tableRow(t, columns)); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *reader) tableRow(t *cells, columns []string) Row {
+	row := Row{Line: t.from}
+	switch {
+	case t.length > t.most:
+		row.Bad = r.tooLong(t.length)
+		if t.fault != "" {
+			row.Bad += "; " + t.fault
+		}
+	case t.fault != "":
+		row.Bad = t.fault
+	case len(t.ends) != len(columns):
+		row.Bad = fmt.Sprintf("it has %d fields and the header %d", len(t.ends), len(columns))
+	default:
+		row.Bad = r.text.damage(t.text)
+	}
+	if row.Bad != "" {
+		return row
+	}
+	row.Fields = make(map[string]any, len(columns))
+	for i, value := range t.values() {
+		row.Fields[columns[i]] = value
+	}
+	var err error
+	if row.ID, err = idOf(row.Fields); err != nil {
+		row.Bad = err.Error()
+	}
+	return row
+}
+
+// header reads the names of the columns and gives ours. Each must be there, and once.
+func (r *reader) header(t *cells) ([]string, error) {
+	err := t.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, r.end(nil)
+	case err != nil:
+		return nil, err
+	case t.length > t.most || t.fault != "" || r.text.damage(t.text) != "":
+		return nil, task.Errorf(task.Invalid, "the header in line %d cannot be read: %s", t.from, r.tableRow(t, nil).Bad)
+	}
+	theirs := t.values()
+	columns := make([]string, len(theirs))
+	for i, name := range theirs {
+		name = strings.TrimSpace(name)
+		theirs[i], columns[i] = name, r.ours(name)
+		if name == "" {
+			return nil, task.Errorf(task.Invalid, "column %d of %d has no name in the header; give it one, or leave the column out", i+1, len(theirs))
+		}
+		if at := slices.Index(columns[:i], columns[i]); at >= 0 {
+			return nil, task.Errorf(task.Invalid, "columns %d and %d of the header are both called %q; rename one of them", at+1, i+1, columns[i])
+		}
+	}
+	for name := range r.opts.Columns {
+		if !slices.Contains(theirs, name) {
+			return nil, task.Errorf(task.Invalid, "columns: %s", schema.Unknown("column", name, theirs))
+		}
+	}
+	return columns, nil
+}
+
+// delimiter finds what separates the fields: the one by which most of the first rows have as many as the header, and that is more
+// than one. It is 0 when there is none.
+func (r *reader) delimiter() byte {
+	const enough = 20
+	head, err := r.in.Peek(r.in.Size())
+	whole := errors.Is(err, io.EOF)
+	var best byte
+	var most, widest int
+	for _, comma := range []byte(",;\t|") {
+		t := &cells{in: bufio.NewReader(bytes.NewReader(head)), comma: comma, most: len(head)}
+		var counts []int
+		for len(counts) < enough && t.next() == nil {
+			counts = append(counts, len(t.ends))
+		}
+		if n := len(counts); !whole && n > 1 && n < enough {
+			counts = counts[:n-1] // it may be cut
+		}
+		if len(counts) == 0 || counts[0] < 2 {
+			continue
+		}
+		agree := 0
+		for _, n := range counts {
+			if n == counts[0] {
+				agree++
+			}
+		}
+		if agree > most || agree == most && counts[0] > widest {
+			best, most, widest = comma, agree, counts[0]
+		}
+	}
+	return best
+}
+
+// cells reads a table row by row into the same memory. Quotes count where RFC 4180 has them, at the beginning of a field; elsewhere they
+// are text. A row ends with a line feed, a carriage return, or both. Lines with nothing in them are no rows.
+type cells struct {
+	in    *bufio.Reader
+	comma byte
+	most  int // bytes of a row that are kept
+	line  int // that is read now
+
+	from   int    // the line where the row begins
+	text   []byte // its fields, one after the other
+	ends   []int  // where each ends in text
+	length int    // bytes of the row, kept or not
+	fault  string
+}
+
+// Where in a field the reading is.
+const (
+	atStart = iota
+	plain
+	quoted
+	afterQuote // which closes the field, or is the first of a doubled one
+)
+
+// next reads a row; io.EOF after the last one.
+func (c *cells) next() error {
+	for {
+		c.from, c.text, c.ends, c.length, c.fault = c.line, c.text[:0], c.ends[:0], 0, ""
+		err := c.row()
+		if err != nil && (!errors.Is(err, io.EOF) || c.length == 0) {
+			return err
+		}
+		if c.length > 0 {
+			return nil
+		}
+	}
+}
+
+func (c *cells) row() error {
+	state := atStart
+	for {
+		b, err := c.in.ReadByte()
+		if err != nil {
+			if state == quoted {
+				c.fault = fmt.Sprintf("a quote in it is never closed, so all up to line %d is one field", c.line)
+			}
+			c.ends = append(c.ends, len(c.text))
+			return err
+		}
+		if state != quoted && (b == '\n' || b == '\r') {
+			c.line++
+			c.ends = append(c.ends, len(c.text))
+			return c.lineFeed(b)
+		}
+		c.length++
+		state = c.step(state, b)
+	}
+}
+
+// step takes a byte that does not end the row.
+func (c *cells) step(state int, b byte) int {
+	switch {
+	case state == quoted:
+		if b == '"' {
+			return afterQuote
+		}
+		if b == '\n' {
+			c.line++
+		}
+		c.keep(b)
+		return quoted
+	case b == c.comma:
+		c.ends = append(c.ends, len(c.text))
+		return atStart
+	case b == '"' && state == atStart:
+		return quoted
+	case b == '"' && state == afterQuote:
+		c.keep(b)
+		return quoted
+	case state == afterQuote && b != ' ':
+		c.fault = fmt.Sprintf("field %d goes on after its closing quote; a quote inside a quoted field is written twice", len(c.ends)+1)
+	case state == afterQuote:
+		return afterQuote
+	}
+	c.keep(b)
+	return plain
+}
+
+func (c *cells) keep(b byte) {
+	if c.length <= c.most {
+		c.text = append(c.text, b)
+	}
+}
+
+// lineFeed takes the second byte of a Windows line end.
+func (c *cells) lineFeed(b byte) error {
+	if b != '\r' {
+		return nil
+	}
+	if next, err := c.in.Peek(1); err == nil && next[0] == '\n' {
+		_, err = c.in.Discard(1)
+		return err
+	}
+	return nil
+}
+
+// values are the fields of the row.
+func (c *cells) values() []string {
+	text, start := string(c.text), 0
+	values := make([]string, len(c.ends))
+	for i, end := range c.ends {
+		values[i], start = text[start:end], end
+	}
+	return values
+}
