@@ -79,7 +79,7 @@ func Agent(ctx workflow.Context, start Start) (Ending, error) {
 }
 
 func (g *agent) do(ctx workflow.Context) error {
-	g.listen(ctx)
+	listen(ctx, SignalInput, g.hear)
 	if err := g.prepare(ctx); err != nil {
 		return err
 	}
@@ -353,20 +353,6 @@ func (g *agent) compact(ctx workflow.Context) error {
 		g.Memory, g.Context, g.Compacted = upto, 0, g.Compacted+1
 	}
 	return err
-}
-
-// listen takes in what is said to the task.
-func (g *agent) listen(ctx workflow.Context) {
-	inbox := workflow.GetSignalChannel(ctx, SignalInput)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var said Said
-			if !inbox.Receive(ctx, &said) || ctx.Err() != nil {
-				return
-			}
-			g.hear(said)
-		}
-	})
 }
 
 // hear notes what was said. The same may be said twice; it counts once.

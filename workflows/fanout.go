@@ -35,6 +35,20 @@ func each(ctx workflow.Context, window, n int, f func(ctx workflow.Context, i in
 	return errs
 }
 
+// listen hands what a signal tells to hear, until ctx ends.
+func listen[T any](ctx workflow.Context, signal string, hear func(T)) {
+	inbox := workflow.GetSignalChannel(ctx, signal)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var told T
+			if !inbox.Receive(ctx, &told) || ctx.Err() != nil {
+				return
+			}
+			hear(told)
+		}
+	})
+}
+
 // first is the first error there is.
 func first(errs []error) error {
 	for _, err := range errs {

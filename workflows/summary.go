@@ -112,7 +112,7 @@ func (s *summary) plan(ctx workflow.Context) error {
 // groups keeps a window of groups at work until all are done. A run whose history grows long starts
 // no more of them, and goes on in a new run when those at work have ended.
 func (s *summary) groups(ctx workflow.Context) error {
-	s.listen(ctx)
+	listen(ctx, signalGroup, func(report GroupReport) { s.hear(ctx, report) })
 	running := 0
 	for s.Next < len(s.Plan.Groups) && ctx.Err() == nil && !historyLong(ctx) {
 		if err := workflow.Await(ctx, func() bool { return running < groupsAtOnce }); err != nil {
@@ -159,22 +159,12 @@ func (s *summary) group(ctx workflow.Context, n int) {
 	s.show(ctx)
 }
 
-// listen takes in the news of the groups that run.
-func (s *summary) listen(ctx workflow.Context) {
-	news := workflow.GetSignalChannel(ctx, signalGroup)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var report GroupReport
-			if !news.Receive(ctx, &report) || ctx.Err() != nil {
-				return
-			}
-			// News of a group that has ended by now is old.
-			if _, runs := s.live[report.Number]; runs {
-				s.live[report.Number] = report
-				s.show(ctx)
-			}
-		}
-	})
+// hear takes in the news of a group. That of one that has ended by now is old.
+func (s *summary) hear(ctx workflow.Context, report GroupReport) {
+	if _, runs := s.live[report.Number]; runs {
+		s.live[report.Number] = report
+		s.show(ctx)
+	}
 }
 
 // show puts the sum of all groups before the readers.
