@@ -130,7 +130,7 @@ func (g *agent) goOn(ctx workflow.Context) error {
 		}
 		g.hear(said)
 	}
-	return workflow.NewContinueAsNewError(ctx, g.run.Facts.Kind, Start{Facts: g.run.Facts, Snapshot: &g.run.state, Agent: &g.AgentCarry})
+	return g.run.goOn(ctx, Start{Agent: &g.AgentCarry})
 }
 
 // prepare gets the documents and the tools ready, once, and learns the limits.

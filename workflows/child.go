@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities"
@@ -28,11 +27,8 @@ func startChild(ctx workflow.Context, parent Facts, id string, made activities.C
 		InputKey: made.InputKey,
 	}
 	first := FirstSnapshot(kind, facts)
-	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: id, WorkflowTaskTimeout: TaskTimeout, WaitForCancellation: true, StaticSummary: made.Headline,
-		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		Memo:                  map[string]any{MemoFacts: facts, MemoState: first},
-		TypedSearchAttributes: facts.Attributes(first),
-	})
-	return workflow.ExecuteChildWorkflow(ctx, made.Kind, Start{Facts: facts}).Get(ctx, nil)
+	options := child(id, made.Headline)
+	options.Memo = map[string]any{MemoFacts: facts, MemoState: first}
+	options.TypedSearchAttributes = facts.Attributes(first)
+	return workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, options), made.Kind, Start{Facts: facts}).Get(ctx, nil)
 }

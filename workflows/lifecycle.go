@@ -66,6 +66,16 @@ func begin(ctx workflow.Context, start Start, steps []string) (*Run, error) {
 	return run, run.publish(ctx)
 }
 
+// historyLong reports whether the server finds that the history is long enough, at 4,096 events or 4 MB unless
+// it was told otherwise: far below what it refuses, and short enough to be replayed in no time.
+func historyLong(ctx workflow.Context) bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
+
+// goOn continues the task in a new run, with what its kind takes along.
+func (r *Run) goOn(ctx workflow.Context, start Start) error {
+	start.Facts, start.Snapshot = r.Facts, &r.state
+	return workflow.NewContinueAsNewError(ctx, r.Facts.Kind, start)
+}
+
 // watchCancel tells readers at once that a cancel was heard.
 func (r *Run) watchCancel(ctx workflow.Context) {
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -189,6 +199,14 @@ func (r *Run) verdict(f activities.Finished, why *task.Error, cancelled bool) (E
 	default:
 		return Ending{Outcome: f.Outcome, Counts: f.Counts, Usage: r.state.Usage, Result: f.Result}, nil
 	}
+}
+
+// spent is what a model call used, whether it gave an answer or not.
+func spent(answer activities.Answer, err error) activities.Spent {
+	if err != nil {
+		return spentOn(err)
+	}
+	return activities.Spent{Calls: answer.Calls, Usage: answer.Usage}
 }
 
 // spentOn is what a failed or cancelled call used all the same.

@@ -55,10 +55,10 @@ func doing(ctx workflow.Context, queue string, limit, pause time.Duration, summa
 	})
 }
 
-// child is for a share of a task. It ends with its task, and a cancel waits for what it finished.
-func child(ctx workflow.Context, id, summary string) workflow.Context {
-	return workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+// child is for a workflow that works for a task. It ends with its task, and a cancel waits for what it finished.
+func child(id, summary string) workflow.ChildWorkflowOptions {
+	return workflow.ChildWorkflowOptions{
 		WorkflowID: id, WorkflowTaskTimeout: TaskTimeout, WaitForCancellation: true, StaticSummary: summary,
 		ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-	})
+	}
 }

@@ -104,11 +104,7 @@ func (r *Run) at(step string) bool { return r.state.Progress.Step == step }
 
 // spend adds what a model call used, whether it gave an answer or not.
 func (r *Run) spend(ctx workflow.Context, answer activities.Answer, err error) {
-	used := answer.Usage
-	if err != nil {
-		used = spentOn(err).Usage
-	}
-	r.state.Usage = r.state.Usage.Add(used)
+	r.state.Usage = r.state.Usage.Add(spent(answer, err).Usage)
 	r.state.Simulated = r.state.Simulated || answer.Simulated
 	if err == nil {
 		r.publishSoon(ctx)

@@ -104,7 +104,7 @@ func (q *qa) do(ctx workflow.Context) error {
 		return question, true
 	}, q.everything)
 	if ctx.Err() == nil && (q.Next < q.Plan.Questions || len(q.Rest) > 0) {
-		return workflow.NewContinueAsNewError(ctx, q.run.Facts.Kind, Start{Facts: q.run.Facts, Snapshot: &q.run.state, QA: &q.QACarry})
+		return q.run.goOn(ctx, Start{QA: &q.QACarry})
 	}
 	return nil
 }
@@ -210,17 +210,14 @@ func (q *qa) show(ctx workflow.Context) {
 	})
 }
 
-// spent adds what a call used to the task, and to its question if it is for one.
-func (q *qa) spent(question int, answer activities.Answer, err error) {
-	spent := activities.Spent{Calls: answer.Calls, Usage: answer.Usage}
-	if err != nil {
-		spent = spentOn(err)
-	}
-	q.run.state.Usage = q.run.state.Usage.Add(spent.Usage)
+// spend adds what a call used to the task, and to its question if it is for one.
+func (q *qa) spend(question int, answer activities.Answer, err error) {
+	used := spent(answer, err)
+	q.run.state.Usage = q.run.state.Usage.Add(used.Usage)
 	q.run.state.Simulated = q.run.state.Simulated || answer.Simulated
 	if question >= 0 {
 		so := q.SoFar[question]
-		so.Usage, so.Calls = so.Usage.Add(spent.Usage), so.Calls+spent.Calls
+		so.Usage, so.Calls = so.Usage.Add(used.Usage), so.Calls+used.Calls
 		q.SoFar[question] = so
 	}
 }

@@ -54,7 +54,7 @@ func (q *qa) ask(ctx workflow.Context, question int, about string, activity, req
 	}
 	defer q.calls.Release(1)
 	err := workflow.ExecuteActivity(modelCall(ctx, q.run.Facts.task(), about), activity, req).Get(ctx, found)
-	q.spent(question, found.Answer, err)
+	q.spend(question, found.Answer, err)
 	return err
 }
 

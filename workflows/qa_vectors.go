@@ -48,7 +48,7 @@ func (q *qa) embed(ctx workflow.Context, req activities.VectorsRequest) {
 	}
 	var answer activities.Answer
 	err := workflow.ExecuteActivity(modelCall(ctx, t, about), activity, req).Get(ctx, &answer)
-	q.spent(-1, answer, err)
+	q.spend(-1, answer, err)
 	if err != nil && ctx.Err() == nil {
 		q.Words = reason(err)
 	}

@@ -131,14 +131,10 @@ func (s *summary) groups(ctx workflow.Context) error {
 		return err
 	}
 	if s.Next < len(s.Plan.Groups) && ctx.Err() == nil {
-		return workflow.NewContinueAsNewError(ctx, s.run.Facts.Kind, Start{Facts: s.run.Facts, Snapshot: &s.run.state, Summary: &s.SummaryCarry})
+		return s.run.goOn(ctx, Start{Summary: &s.SummaryCarry})
 	}
 	return nil
 }
-
-// historyLong reports whether the server finds that the history is long enough, at 4,096 events or 4 MB unless
-// it was told otherwise: far below what it refuses, and short enough to be replayed in no time.
-func historyLong(ctx workflow.Context) bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
 
 // group runs one group as a child and adds what it did. A group that breaks loses its unfinished
 // documents only: they are accounted for when the books are closed.
@@ -149,7 +145,7 @@ func (s *summary) group(ctx workflow.Context, n int) {
 	in := GroupStart{Task: s.run.Facts.task(), Number: n, Group: g, FanIn: s.Plan.FanIn}
 	s.live[n] = GroupReport{Number: n}
 	var report GroupReport
-	err := workflow.ExecuteChildWorkflow(child(ctx, id, about), summaryGroup, in).Get(ctx, &report)
+	err := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, child(id, about)), summaryGroup, in).Get(ctx, &report)
 	if err != nil {
 		workflow.GetLogger(ctx).Error("group ended badly", "task", s.run.Facts.ID, "group", n, "error", err)
 		report = s.live[n]
@@ -234,11 +230,7 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 func (s *summary) ask(ctx workflow.Context, about string, activity, req any) (activities.Answer, error) {
 	var answer activities.Answer
 	err := workflow.ExecuteActivity(modelCall(ctx, s.run.Facts.task(), about), activity, req).Get(ctx, &answer)
-	used := answer.Usage
-	if err != nil {
-		used = spentOn(err).Usage
-	}
-	s.run.ownUsage = s.run.ownUsage.Add(used)
+	s.run.ownUsage = s.run.ownUsage.Add(spent(answer, err).Usage)
 	s.run.spend(ctx, answer, err)
 	s.run.checkBudget()
 	return answer, err

@@ -170,13 +170,9 @@ func (d *groupDocument) ask(ctx workflow.Context, about string, activity, req an
 	}
 	defer d.group.calls.Release(1)
 	err := workflow.ExecuteActivity(modelCall(ctx, d.group.start.Task, about), activity, req).Get(ctx, &answer)
-	spent := activities.Spent{Calls: answer.Calls, Usage: answer.Usage}
-	if err != nil {
-		spent = spentOn(err)
-	}
-	d.so.Usage, d.so.Calls = d.so.Usage.Add(spent.Usage), d.so.Calls+spent.Calls
-	report := &d.group.report
-	report.Usage, report.Simulated = report.Usage.Add(spent.Usage), report.Simulated || answer.Simulated
+	used, report := spent(answer, err), &d.group.report
+	d.so.Usage, d.so.Calls = d.so.Usage.Add(used.Usage), d.so.Calls+used.Calls
+	report.Usage, report.Simulated = report.Usage.Add(used.Usage), report.Simulated || answer.Simulated
 	return answer, err
 }
 
