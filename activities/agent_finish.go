@@ -3,10 +3,7 @@ package activities
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -92,14 +89,11 @@ func lastWords(messages []llm.Message) string {
 }
 
 func (a *Activities) storeTranscript(ctx context.Context, t Task, messages []llm.Message) error {
-	var lines bytes.Buffer
-	encoder := json.NewEncoder(&lines)
-	for _, m := range messages {
-		if err := encoder.Encode(m); err != nil {
-			return err
-		}
+	text, err := lines(messages)
+	if err != nil {
+		return err
 	}
-	return a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, agentTranscript), "application/jsonl", lines.Bytes())
+	return a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, agentTranscript), linesType, text)
 }
 
 func (a *Activities) storeAgent(ctx context.Context, t Task, output AgentOutput) (*Stored, error) {
@@ -123,13 +117,8 @@ func (a *Activities) storeAgent(ctx context.Context, t Task, output AgentOutput)
 	if output.Stopped != "" {
 		text = "> Ended early: " + output.Stopped + "\n\n" + text
 	}
-	encoded, err := json.Marshal(output)
-	if err != nil {
+	if err := a.storeReport(ctx, t, agentReport, text); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(encoded)
-	return &Stored{Bytes: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:])}, errors.Join(
-		a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, agentReport), "text/markdown; charset=utf-8", []byte(text)),
-		a.Bucket.Put(ctx, storage.ResultKey(t.ID), "application/json", encoded),
-	)
+	return a.storeResult(ctx, t, output)
 }

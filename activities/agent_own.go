@@ -26,7 +26,7 @@ var artifactName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // artifactTypes are what a browser may be told of a file that a model wrote. Nothing in it may run there.
 var artifactTypes = map[string]string{
-	".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".json": "application/json",
+	".md": markdownType, ".csv": "text/csv; charset=utf-8", ".json": "application/json",
 }
 
 // writeArtifact keeps a file. One of the same name is replaced.

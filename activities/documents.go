@@ -161,7 +161,7 @@ func (a *Activities) open(ctx context.Context, req DocumentRequest, work grouped
 		in.Name, in.ContentType = got.Name, got.ContentType
 		return a.Bucket.Object(ctx, key)
 	default:
-		in.Name, in.ContentType = "text.md", "text/markdown; charset=utf-8"
+		in.Name, in.ContentType = "text.md", markdownType
 		return a.Bucket.Object(ctx, key)
 	}
 }
@@ -187,7 +187,7 @@ func (a *Activities) keepText(ctx context.Context, req DocumentRequest, work gro
 		return Document{}, task.Errorf(task.DocumentTooLarge,
 			"the document has about %d tokens of text; at most %d fit into one task item: split it", kept.Tokens, 2*maxParts*largestPart)
 	}
-	if err := a.Bucket.Put(ctx, textKey(req.Task, req.Index), "text/markdown; charset=utf-8", []byte(text.Markdown)); err != nil {
+	if err := a.Bucket.Put(ctx, textKey(req.Task, req.Index), markdownType, []byte(text.Markdown)); err != nil {
 		return Document{}, err
 	}
 	if len(text.PageStarts) > 0 {

@@ -79,15 +79,9 @@ func (a *Activities) FinishSummary(ctx context.Context, req FinishRequest) (Fini
 	if err != nil {
 		return Finished{}, err
 	}
-	if err := a.settle(ctx, heart, req.Task, items); err != nil {
-		return Finished{}, err
-	}
-	if err := a.storeItems(ctx, req.Task, items); err != nil {
-		return Finished{}, err
-	}
-	finished := tally(items)
-	if finished.Outcome == task.None {
-		return finished, nil
+	finished, err := a.closeItems(ctx, heart, req.Task, items)
+	if err != nil || finished.Outcome == task.None {
+		return finished, err
 	}
 	output := SummaryOutput{DigestError: req.NoDigest}
 	if req.Digest != "" {
@@ -101,8 +95,19 @@ func (a *Activities) FinishSummary(ctx context.Context, req FinishRequest) (Fini
 	if req.NoDigest != nil {
 		finished.Outcome = task.Partial
 	}
-	finished.Result, err = a.storeSummary(ctx, req.Task, output, finished.Simulated)
+	if err := a.storeReport(ctx, req.Task, reportName, report(output, finished.Simulated)); err != nil {
+		return Finished{}, err
+	}
+	finished.Result, err = a.storeResult(ctx, req.Task, output)
 	return finished, err
+}
+
+// closeItems puts the records of items in the place of what they are without, writes the list of them, and counts.
+func (a *Activities) closeItems(ctx context.Context, heart *heart, t Task, items []task.Item) (Finished, error) {
+	if err := a.settle(ctx, heart, t, items); err != nil {
+		return Finished{}, err
+	}
+	return tally(items), a.storeItems(ctx, t, items)
 }
 
 // settle reads every item's record; those that have none stay as they are.
@@ -156,14 +161,25 @@ func open(index int, name string, why *task.Error) task.Item {
 }
 
 func (a *Activities) storeItems(ctx context.Context, t Task, items []task.Item) error {
-	var lines bytes.Buffer
-	encoder := json.NewEncoder(&lines)
-	for _, item := range items {
-		if err := encoder.Encode(item); err != nil {
-			return err
+	text, err := lines(items)
+	if err != nil {
+		return err
+	}
+	return a.Bucket.Put(ctx, storage.ItemsKey(t.ID), linesType, text)
+}
+
+const linesType = "application/jsonl"
+
+// lines is a list as JSON, one of it a line.
+func lines[T any](list []T) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	for _, one := range list {
+		if err := encoder.Encode(one); err != nil {
+			return nil, err
 		}
 	}
-	return a.Bucket.Put(ctx, storage.ItemsKey(t.ID), "application/jsonl", lines.Bytes())
+	return text.Bytes(), nil
 }
 
 func tally(items []task.Item) Finished {
@@ -195,28 +211,31 @@ func tally(items []task.Item) Finished {
 func summaryDocuments(items []task.Item) ([]SummaryDocument, error) {
 	documents := make([]SummaryDocument, len(items))
 	for i, item := range items {
-		documents[i] = SummaryDocument{Index: item.Index, Name: item.Name, Status: item.Status, Error: item.Error}
-		if item.Status != task.ItemSucceeded {
-			continue
+		result, err := resultOf[SummaryResult](item)
+		if err != nil {
+			return nil, err
 		}
-		if err := json.Unmarshal(item.Result, &documents[i].SummaryResult); err != nil {
-			return nil, fmt.Errorf("result of item %d: %w", item.Index, err)
-		}
+		documents[i] = SummaryDocument{Index: item.Index, Name: item.Name, Status: item.Status, SummaryResult: result, Error: item.Error}
 	}
 	return documents, nil
 }
 
-func (a *Activities) storeSummary(ctx context.Context, t Task, output SummaryOutput, simulated bool) (*Stored, error) {
+// storeResult keeps what a task came to, for programs.
+func (a *Activities) storeResult(ctx context.Context, t Task, output any) (*Stored, error) {
 	encoded, err := json.Marshal(output)
 	if err != nil {
-		return nil, err
-	}
-	if err := a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, reportName), "text/markdown; charset=utf-8", []byte(report(output, simulated))); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(encoded)
 	stored := &Stored{Bytes: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:])}
 	return stored, a.Bucket.Put(ctx, storage.ResultKey(t.ID), "application/json", encoded)
+}
+
+const markdownType = "text/markdown; charset=utf-8"
+
+// storeReport keeps what a task came to, for people: an artifact in Markdown.
+func (a *Activities) storeReport(ctx context.Context, t Task, name, text string) error {
+	return a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, name), markdownType, []byte(text))
 }
 
 // report is the result as a person reads it.
@@ -237,7 +256,7 @@ func report(output SummaryOutput, simulated bool) string {
 		if name == "" {
 			name = fmt.Sprintf("document %d", d.Index+1)
 		}
-		fmt.Fprintf(&b, "## %s\n\n", strings.Join(strings.Fields(name), " "))
+		fmt.Fprintf(&b, "## %s\n\n", oneLine(name))
 		switch {
 		case d.SummaryResult != nil:
 			fmt.Fprintf(&b, "%s\n\n", d.Summary)

@@ -92,10 +92,14 @@ func (a *Activities) item(ctx context.Context, t Task, index int) (task.Item, er
 	return item, err
 }
 
-func summaryOf(item task.Item) (string, error) {
-	var result SummaryResult
-	if err := json.Unmarshal(item.Result, &result); err != nil {
-		return "", fmt.Errorf("result of item %d: %w", item.Index, err)
+// resultOf reads the result of an item; nil of one that did not succeed.
+func resultOf[T any](item task.Item) (*T, error) {
+	if item.Status != task.ItemSucceeded {
+		return nil, nil
 	}
-	return result.Summary, nil
+	result := new(T)
+	if err := json.Unmarshal(item.Result, result); err != nil {
+		return nil, fmt.Errorf("result of item %d: %w", item.Index, err)
+	}
+	return result, nil
 }

@@ -299,12 +299,18 @@ func (a *Activities) exchanges(ctx context.Context, t Task, items []task.Item) (
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
 	exchanges := p.Exchanges
 	for _, item := range items {
-		var result QAResult
-		if item.Status == task.ItemSucceeded && json.Unmarshal(item.Result, &result) == nil {
+		result, err := resultOf[QAResult](item)
+		if err != nil {
+			return nil, err
+		}
+		if result != nil {
 			exchanges = append(exchanges, exchange{result.Question, result.Answer})
 		}
 	}
-	return exchanges[max(len(exchanges)-keptExchanges, 0):], err
+	return exchanges[max(len(exchanges)-keptExchanges, 0):], nil
 }

@@ -2,10 +2,6 @@ package activities
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -89,10 +85,8 @@ func (a *Activities) FinishQA(ctx context.Context, req FinishQARequest) (Finishe
 	for _, cut := range req.Cut {
 		items[cut.Index].Usage, items[cut.Index].Attempts = cut.Usage, cut.Calls
 	}
-	if err := a.settle(ctx, heart, req.Task, items); err != nil {
-		return Finished{}, err
-	}
-	if err := a.storeItems(ctx, req.Task, items); err != nil {
+	finished, err := a.closeItems(ctx, heart, req.Task, items)
+	if err != nil {
 		return Finished{}, err
 	}
 	exchanges, err := a.exchanges(ctx, req.Task, items)
@@ -102,7 +96,6 @@ func (a *Activities) FinishQA(ctx context.Context, req FinishQARequest) (Finishe
 	if err := a.Bucket.PutJSON(ctx, storage.ConversationKey(req.Task.ID), exchanges); err != nil {
 		return Finished{}, err
 	}
-	finished := tally(items)
 	if finished.Outcome == task.None {
 		return finished, nil
 	}
@@ -122,24 +115,17 @@ func (a *Activities) storeAnswers(ctx context.Context, req FinishQARequest, ques
 		}
 	}
 	for i, item := range items {
-		output.Answers[i] = QAAnswer{Index: i, Status: item.Status, Question: questions[i], Error: item.Error}
-		if item.Status != task.ItemSucceeded {
-			continue
+		result, err := resultOf[QAResult](item)
+		if err != nil {
+			return finished, err
 		}
-		if err := json.Unmarshal(item.Result, &output.Answers[i].QAResult); err != nil {
-			return finished, fmt.Errorf("result of item %d: %w", i, err)
-		}
+		output.Answers[i] = QAAnswer{Index: i, Status: item.Status, Question: questions[i], QAResult: result, Error: item.Error}
 	}
-	encoded, err := json.Marshal(output)
-	if err != nil {
+	if err := a.storeReport(ctx, req.Task, answersName, answers(output, finished.Simulated)); err != nil {
 		return finished, err
 	}
-	sum := sha256.Sum256(encoded)
-	finished.Result = &Stored{Bytes: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:])}
-	return finished, errors.Join(
-		a.Bucket.Put(ctx, storage.ArtifactKey(req.Task.ID, answersName), "text/markdown; charset=utf-8", []byte(answers(output, finished.Simulated))),
-		a.Bucket.Put(ctx, storage.ResultKey(req.Task.ID), "application/json", encoded),
-	)
+	finished.Result, err = a.storeResult(ctx, req.Task, output)
+	return finished, err
 }
 
 // answers is the result as a person reads it.

@@ -8,7 +8,6 @@ import (
 
 	"longhaul/internal/llm"
 	"longhaul/internal/storage"
-	"longhaul/internal/task"
 )
 
 // PartRequest asks for the summary of one part of a document.
@@ -22,8 +21,7 @@ type PartRequest struct {
 	Item   *ItemSoFar // set when this call completes the document
 }
 
-// CombineRequest asks to make one summary out of several. Of a document when Item or Of a whole
-// task when Digest is set.
+// CombineRequest asks to make one summary out of several: of a document, or of a whole task when Digest is set.
 type CombineRequest struct {
 	Task    Task
 	Group   int
@@ -134,14 +132,13 @@ func (a *Activities) DigestItems(ctx context.Context, req DigestRequest) (Answer
 		if err != nil {
 			return Answer{}, err // of ours: the document must not be missing for it
 		}
-		if item.Status != task.ItemSucceeded {
-			continue
-		}
-		summary, err := summaryOf(item)
+		result, err := resultOf[SummaryResult](item)
 		if err != nil {
 			return Answer{}, err
 		}
-		parts = append(parts, quote("document", item.Name, summary))
+		if result != nil {
+			parts = append(parts, quote("document", item.Name, result.Summary))
+		}
 	}
 	if len(parts) == 0 {
 		return Answer{}, nil
