@@ -173,5 +173,3 @@ func (r *QAResult) report() string {
 	}
 	return b.String()
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
