@@ -85,11 +85,11 @@ func wholeSet(in task.AgentInput) []task.ToolSpec {
 	has := func(builtin string) bool {
 		return slices.ContainsFunc(tools, func(s task.ToolSpec) bool { return s.Builtin == builtin })
 	}
-	if len(in.Documents) > 0 && !has("search") {
-		tools = append(tools, task.ToolSpec{Builtin: "search"})
+	if len(in.Documents) > 0 && !has(tool.Search) {
+		tools = append(tools, task.ToolSpec{Builtin: tool.Search})
 	}
-	if len(tools) > 0 && !has("read_more") {
-		tools = append(tools, task.ToolSpec{Builtin: "read_more"})
+	if len(tools) > 0 && !has(tool.ReadMore) {
+		tools = append(tools, task.ToolSpec{Builtin: tool.ReadMore})
 	}
 	return tools
 }
@@ -227,7 +227,7 @@ func uses(calls []llm.ToolCall, tools []tool.Definition) []ToolUse {
 		if use.Approval && !use.Fault {
 			use.Arguments = c.Arguments
 		}
-		if use.Builtin == "ask_user" {
+		if use.Builtin == tool.AskUser {
 			var asked struct {
 				Question string
 				Choices  []string

@@ -200,9 +200,9 @@ func unknownEnd() *tool.Result {
 
 // ownTools are those that need to know the task.
 var ownTools = map[string]func(r *toolRun, ctx context.Context) (tool.Result, error){
-	"write_artifact": (*toolRun).writeArtifact,
-	"read_more":      (*toolRun).readMore,
-	"search":         (*toolRun).search,
+	tool.WriteArtifact: (*toolRun).writeArtifact,
+	tool.ReadMore:      (*toolRun).readMore,
+	tool.Search:        (*toolRun).search,
 }
 
 // arguments reads the call's arguments, which are valid by the tool's schema.

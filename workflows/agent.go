@@ -9,6 +9,7 @@ import (
 
 	"longhaul/activities"
 	"longhaul/internal/task"
+	"longhaul/internal/tool"
 )
 
 // The steps of an agent task, as its readers see them.
@@ -270,13 +271,13 @@ func (g *agent) use(ctx workflow.Context, calls []activities.ToolUse) error {
 // one carries out one call: after a person was asked if one must be, as a task of its own if that is what it is.
 func (g *agent) one(ctx workflow.Context, use activities.ToolUse, req activities.ToolRequest) error {
 	goes := req.Instead == "" && !use.Fault
-	if goes && (use.Approval || use.Builtin == askUser) {
+	if goes && (use.Approval || use.Builtin == tool.AskUser) {
 		var err error
 		if req.Request, err = g.askPerson(ctx, use, req.Call); err != nil {
 			return err
 		}
 	}
-	if goes && use.Builtin == runTask {
+	if goes && use.Builtin == tool.RunTask {
 		if err := g.child(ctx, &req); err != nil {
 			return err
 		}
@@ -284,12 +285,6 @@ func (g *agent) one(ctx workflow.Context, use activities.ToolUse, req activities
 	about := fmt.Sprintf("turn %d: %s", req.Turn, use.Tool)
 	return workflow.ExecuteActivity(toolWork(ctx, about), call.RunTool, req).Get(ctx, nil)
 }
-
-// The tools that the workflow itself has a hand in.
-const (
-	askUser = "ask_user"
-	runTask = "run_task"
-)
 
 // askPerson waits for a person's word about a call, until the time for it is over, and names the request. What was
 // decided is in the bucket.
@@ -299,7 +294,7 @@ func (g *agent) askPerson(ctx workflow.Context, use activities.ToolUse, n int) (
 		ID: fmt.Sprintf("call-%d-%d", g.Turn, n+1), Kind: "approval", Tool: use.Tool, Arguments: use.Arguments,
 		CreatedAt: now, ExpiresAt: now.Add(g.Limits.AnswerWithin),
 	}
-	if use.Builtin == askUser {
+	if use.Builtin == tool.AskUser {
 		req.Kind, req.Tool, req.Question, req.Choices = "question", "", use.Question, use.Choices
 	}
 	if err := g.run.require(ctx, req); err != nil {
