@@ -163,9 +163,9 @@ func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in workflows.I
 	case before.Kind != d.Kind:
 		return invalid(pointer, "task %s is of the kind %s; a task goes on from one of its own kind, %s", id, before.Kind, d.Kind)
 	case !before.Done:
-		e := task.Errorf(task.Conflict, "task %s has not ended yet; go on from it when it has", id)
-		e.Errors = []task.FieldError{{Pointer: pointer, Detail: e.Detail}}
-		return e
+		early := task.Errorf(task.Conflict, "task %s has not ended yet; go on from it when it has", id)
+		early.Errors = []task.FieldError{{Pointer: pointer, Detail: early.Detail}}
+		return early
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func invalid(pointer, format string, args ...any) *task.Error {
 func words(err error, id string) error {
 	switch {
 	case is[*serviceerror.NotFound](err):
-		return task.Errorf(task.NotFound, "no task %q", id)
+		return missing(id)
 	case is[*serviceerror.Unavailable](err), is[*serviceerror.ResourceExhausted](err),
 		is[*serviceerror.DeadlineExceeded](err), errors.Is(err, context.DeadlineExceeded):
 		return task.Errorf(task.Unavailable, "Temporal does not answer; try again in a moment").Because(err)

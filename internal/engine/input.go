@@ -19,11 +19,10 @@ import (
 // first is kept, the same again changes nothing, and another one is task.Conflict, as is an answer to a request that is
 // not open any more.
 func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply) (task.Task, error) {
-	d, err := e.describe(ctx, tenant, id)
+	t, err := e.glance(ctx, tenant, id)
 	if err != nil {
 		return task.Task{}, err
 	}
-	t := e.build(d.facts, d.snapshot, d.status)
 	if t.Done || t.Status == task.Cancelling {
 		return t, task.Errorf(task.Conflict, "the task is %s and hears nothing any more", t.Status)
 	}

@@ -58,10 +58,21 @@ func (e *Engine) glance(ctx context.Context, tenant, id string) (task.Task, erro
 	return e.build(d.facts, d.snapshot, d.status), nil
 }
 
+// describe looks at a task of a tenant.
 func (e *Engine) describe(ctx context.Context, tenant, id string) (description, error) {
-	missing := task.Errorf(task.NotFound, "no task %q", id)
+	d, err := e.look(ctx, id)
+	if err == nil && d.facts.Tenant != tenant {
+		return description{}, missing(id)
+	}
+	return d, err
+}
+
+func missing(id string) *task.Error { return task.Errorf(task.NotFound, "no task %q", id) }
+
+// look looks at a task, whoever's it is.
+func (e *Engine) look(ctx context.Context, id string) (description, error) {
 	if !validID.MatchString(id) {
-		return description{}, missing
+		return description{}, missing(id)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
@@ -71,10 +82,7 @@ func (e *Engine) describe(ctx context.Context, tenant, id string) (description, 
 	}
 	d := description{raw: raw}
 	if err := raw.GetMemoValue(workflows.MemoFacts, &d.facts); err != nil {
-		return description{}, missing // a workflow that is no task of ours
-	}
-	if d.facts.Tenant != tenant {
-		return description{}, missing
+		return description{}, missing(id) // a workflow that is no task of ours
 	}
 	if err := raw.GetMemoValue(workflows.MemoState, &d.snapshot); err != nil {
 		return description{}, fmt.Errorf("state of %s: %w", id, err)
