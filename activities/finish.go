@@ -45,7 +45,7 @@ const (
 	linesType    = "application/jsonl"
 )
 
-// closeItems puts the records of items in the place of what they are without, writes the list of them, and counts.
+// closeItems gives every item the outcome that is on record, writes the list of them, and counts.
 func (a *Activities) closeItems(ctx context.Context, heart *heart, t Task, items []task.Item) (Finished, error) {
 	if err := a.settle(ctx, heart, t, items); err != nil {
 		return Finished{}, err

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"longhaul/internal/schema"
@@ -59,7 +60,7 @@ func (b inputBody) reply() (task.Reply, error) {
 	refuse(action != task.Approve && len(b.Arguments) > 0, "/arguments", "belong to approve")
 	var object map[string]json.RawMessage
 	refuse(len(b.Arguments) > 0 && json.Unmarshal(b.Arguments, &object) != nil, "/arguments", "must be a JSON object")
-	refuse(len(b.Arguments) > maxArguments, "/arguments", "may have at most 65536 bytes")
+	refuse(len(b.Arguments) > maxArguments, "/arguments", fmt.Sprintf("may have at most %d bytes", maxArguments))
 	if len(found) > 0 {
 		return task.Reply{}, invalid(found)
 	}

@@ -148,7 +148,8 @@ func (b *Bucket) PutNewJSON(ctx context.Context, key string, v any) (bool, error
 
 // Exists reports whether a key is there.
 func (b *Bucket) Exists(ctx context.Context, key string) (bool, error) {
-	return b.blobs.Exists(ctx, key)
+	there, err := b.blobs.Exists(ctx, key)
+	return there, readError(key, err)
 }
 
 // Delete removes a key; one that is not there is no error.

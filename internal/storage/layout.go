@@ -49,17 +49,16 @@ func PassagesKey(tenant, textHash, what string) string {
 	return "passages/" + tenant + "/" + textHash + "/" + what
 }
 
-// ArtifactsPrefix is where a task's artifacts are; ArtifactKey is one of them.
+// ArtifactsPrefix is where a task's artifacts are.
 func ArtifactsPrefix(taskID string) string { return "tasks/" + taskID + "/artifacts/" }
 
-// ArtifactKey is the key of an artifact. The name is one that longhaul chose, never a client's.
+// ArtifactKey is the key of an artifact. The name is one that longhaul chose or, of what a model wrote, has checked.
 func ArtifactKey(taskID, name string) string { return ArtifactsPrefix(taskID) + name }
 
 // AgentToolsKey is the tools of an agent, as they were defined when it began.
 func AgentToolsKey(taskID string) string { return "tasks/" + taskID + "/agent/tools.json" }
 
-// AgentTurnKey is one turn of an agent's conversation; AgentCallKey is what came of one of its tool calls, or
-// something else that is kept of it.
+// AgentTurnKey is one turn of an agent's conversation.
 func AgentTurnKey(taskID string, turn int) string {
 	return fmt.Sprintf("tasks/%s/agent/%05d/turn.json", taskID, turn)
 }

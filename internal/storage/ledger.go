@@ -17,8 +17,9 @@ type Ledger struct{ bucket *Bucket }
 // NewLedger gives the ledger of a bucket.
 func NewLedger(b *Bucket) Ledger { return Ledger{bucket: b} }
 
-// LedgerKey names the answer to a request. Lineage is the id of the first of the tasks that share their answers: a task alone has its own;
-// step is the name of the step that asks. Two requests share a key only if their JSON is the same.
+// LedgerKey names the answer to a request. Lineage is the id of the first of the tasks that share their answers: a
+// task alone has its own; step is the name of the step that asks. Two requests share a key only if their JSON is
+// the same.
 func LedgerKey(lineage, step string, request any) (string, error) {
 	data, err := json.Marshal(request)
 	if err != nil {
