@@ -71,7 +71,6 @@ type Options struct {
 // Kit has the tools of one worker. It is safe for concurrent use.
 type Kit struct {
 	options Options
-	guard   document.Guard
 	calls   *http.Transport // for HTTP tools
 	secrets vault
 	http    map[string]HTTPTool
@@ -87,9 +86,9 @@ func New(options Options) (*Kit, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	k := &Kit{options: options, guard: document.NewGuard(options.AllowPrivate), http: map[string]HTTPTool{}, mcp: map[string]*server{}}
-	k.secrets = vault{all: options.Secrets, guard: k.guard}
-	k.calls = transport(k.guard)
+	k := &Kit{options: options, http: map[string]HTTPTool{}, mcp: map[string]*server{}}
+	k.secrets = vault{all: options.Secrets, guard: document.NewGuard(options.AllowPrivate)}
+	k.calls = k.transport()
 	// A connection that was used before may be closed under a call, which Go would then make once more.
 	k.calls.DisableKeepAlives = true
 	var mistakes []error

@@ -199,7 +199,7 @@ func (s *server) way(l *link) (mcp.Transport, error) {
 // client goes to the server's address alone.
 func (s *server) client() *http.Client {
 	return &http.Client{
-		Transport:     &courier{server: s, next: transport(s.kit.guard)},
+		Transport:     &courier{server: s, next: s.kit.transport()},
 		Timeout:       s.Timeout + startWithin, // what ends first is the context of a call
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

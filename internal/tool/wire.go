@@ -9,22 +9,16 @@ import (
 	"net/http"
 	"net/url"
 	"syscall"
-	"time"
 
 	"longhaul/internal/document"
 )
 
-// transport makes connections under a guard. Nothing dials for us: a proxy would do so unguarded.
-func transport(guard document.Guard) *http.Transport {
-	return &http.Transport{
-		Proxy:                  nil,
-		DialContext:            guard.Dial,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    10 * time.Second,
-		IdleConnTimeout:        time.Minute,
-		MaxIdleConnsPerHost:    4,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
+// transport makes connections as they are made for documents, but of any number to a host: a call that waits for one
+// of another would use up its time.
+func (k *Kit) transport() *http.Transport {
+	t := document.Guarded(k.options.AllowPrivate)
+	t.MaxConnsPerHost = 0
+	return t
 }
 
 // reason says in a few words why a connection failed, without the address.
