@@ -228,10 +228,7 @@ func uses(calls []llm.ToolCall, tools []tool.Definition) []ToolUse {
 			use.Arguments = c.Arguments
 		}
 		if use.Builtin == tool.AskUser {
-			var asked struct {
-				Question string
-				Choices  []string
-			}
+			var asked tool.AskUserArguments
 			_ = json.Unmarshal(c.Arguments, &asked) // valid by the tool's schema
 			use.Question, use.Choices = asked.Question, asked.Choices
 		}

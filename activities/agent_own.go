@@ -22,7 +22,7 @@ const (
 	mostArtifactSize = 4 << 20
 )
 
-var artifactName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var artifactName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)
 
 // artifactTypes are what a browser may be told of a file that a model wrote. Nothing in it may run there.
 var artifactTypes = map[string]string{
@@ -31,13 +31,13 @@ var artifactTypes = map[string]string{
 
 // writeArtifact keeps a file. One of the same name is replaced.
 func (r *toolRun) writeArtifact(ctx context.Context) (tool.Result, error) {
-	var file struct{ Name, Content string }
+	var file tool.WriteArtifactArguments
 	if err := r.arguments(&file); err != nil {
 		return tool.Result{}, err
 	}
 	switch {
-	case !artifactName.MatchString(file.Name) || file.Name == agentReport:
-		return *refusal("name: 1 to 100 letters, digits, dots, dashes or underscores, and not %s", agentReport), nil
+	case !artifactName.MatchString(file.Name) || file.Name == agentReport || file.Name == agentTranscript:
+		return *refusal("name: 1 to 100 letters, digits, dots, dashes or underscores, no dot first, and neither %s nor %s: those are written in the end", agentReport, agentTranscript), nil
 	case len(file.Content) > mostArtifactSize:
 		return *refusal("content: %d bytes; at most %d", len(file.Content), mostArtifactSize), nil
 	}
@@ -59,10 +59,7 @@ func (r *toolRun) writeArtifact(ctx context.Context) (tool.Result, error) {
 
 // readMore gives more of an earlier result than the conversation holds.
 func (r *toolRun) readMore(ctx context.Context) (tool.Result, error) {
-	var want struct {
-		Call   string
-		Offset int
-	}
+	var want tool.ReadMoreArguments
 	if err := r.arguments(&want); err != nil {
 		return tool.Result{}, err
 	}

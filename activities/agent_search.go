@@ -19,10 +19,7 @@ const (
 
 // search finds passages in the documents of the task, by their words.
 func (r *toolRun) search(ctx context.Context) (tool.Result, error) {
-	var want struct {
-		Query string
-		Limit int
-	}
+	var want tool.SearchArguments
 	if err := r.arguments(&want); err != nil {
 		return tool.Result{}, err
 	}

@@ -43,7 +43,7 @@ type SearchArguments struct {
 
 // WriteArtifactArguments are those of write_artifact.
 type WriteArtifactArguments struct {
-	Name    string `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-][A-Za-z0-9._-]{0\\,99}$,description=file name with its extension\\, such as report.md"`
+	Name    string `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-][A-Za-z0-9._-]{0\\,99}$,description=file name with its extension\\, such as prices.csv"`
 	Content string `json:"content" jsonschema:"description=the whole text of the file"`
 }
 
