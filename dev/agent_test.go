@@ -68,16 +68,7 @@ func (d *desk) private() string {
 }
 
 // submitAgent starts an agent.
-func (s *stack) submitAgent(in task.AgentInput) string {
-	s.t.Helper()
-	body, err := json.Marshal(map[string]any{"kind": "agent", "input": in})
-	require.NoError(s.t, err)
-	status, answer := s.post("/v1/tasks", string(body))
-	require.Equal(s.t, http.StatusAccepted, status, answer)
-	var t task.Task
-	require.NoError(s.t, json.Unmarshal([]byte(answer), &t))
-	return t.ID
-}
+func (s *stack) submitAgent(in task.AgentInput) string { return s.begin("agent", in, nil) }
 
 // plan answers the turns of an agent in order; the last one all that follow. A turn is known by the tool messages before
 // it, so that a turn that is asked for again is answered alike.

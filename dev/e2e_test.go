@@ -20,7 +20,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"longhaul/activities"
-	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -258,16 +257,13 @@ func TestLargeTextAndResult(t *testing.T) {
 
 // requireShortHistories checks the limits that hold for every run: 10,000 events and 5 MB.
 func (s *stack) requireShortHistories(id string, groups int) {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
-	defer c.Close()
 	ids := []string{id}
 	for n := range groups {
 		ids = append(ids, workflows.GroupID(id, n))
 	}
 	var most int64
 	for _, workflow := range ids {
-		d, err := c.Client.DescribeWorkflow(context.Background(), workflow, "")
+		d, err := s.describe(workflow)
 		require.NoError(s.t, err)
 		info := d.RawResponse.GetWorkflowExecutionInfo()
 		require.Equal(s.t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, info.GetStatus())
@@ -316,12 +312,7 @@ func TestDelay(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	s := newStack(t)
 	s.provider.On("[doc-000]", llmtest.Reply{End: llmtest.Silence})
-	in, err := json.Marshal(map[string]any{"kind": "summary", "deadline": "3s", "input": notes(2)})
-	require.NoError(t, err)
-	_, body := s.post("/v1/tasks", string(in))
-	var got task.Task
-	require.NoError(t, json.Unmarshal([]byte(body), &got))
-	done := s.finish(got.ID)
+	done := s.finish(s.begin("summary", notes(2), map[string]any{"deadline": "3s"}))
 	require.Equal(t, task.Failed, done.Status)
 	require.Equal(t, task.DeadlineExceeded, done.Error.Code)
 	require.Equal(t, task.Partial, done.Outcome)
@@ -337,14 +328,9 @@ func TestManyRuns(t *testing.T) {
 		in.Documents = append(in.Documents, task.Document{Text: fmt.Sprintf("Keeper %d. ", i) + story(2000)})
 	}
 	in.Documents = append(in.Documents, notes(600).Documents...)
-	body, err := json.Marshal(map[string]any{"kind": "summary", "input": in, "labels": map[string]string{"order": "17"}})
-	require.NoError(t, err)
-	_, answer := s.post("/v1/tasks", string(body))
-	var got task.Task
-	require.NoError(t, json.Unmarshal([]byte(answer), &got))
-
-	seen := got
-	done, err := s.client.Watch(s.soon(), got.ID, func(now task.Task) {
+	id := s.begin("summary", in, map[string]any{"labels": map[string]string{"order": "17"}})
+	var seen task.Task
+	done, err := s.client.Watch(s.soon(), id, func(now task.Task) {
 		require.GreaterOrEqual(t, now.Revision, seen.Revision)
 		if seen.Progress.Percent != nil {
 			require.GreaterOrEqual(t, *now.Progress.Percent, *seen.Progress.Percent)
@@ -366,8 +352,7 @@ func TestManyRuns(t *testing.T) {
 
 // runs counts the runs that a workflow took.
 func (s *stack) runs(id string) int {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
+	c := s.cluster()
 	defer c.Close()
 	count := 0
 	require.Eventually(s.t, func() bool {
@@ -433,10 +418,7 @@ func TestGentleStop(t *testing.T) {
 
 // beat is the last heartbeat of a workflow's one pending activity.
 func (s *stack) beat(id string) (b activities.Beat) {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
-	defer c.Close()
-	d, err := c.Client.DescribeWorkflow(context.Background(), id, "")
+	d, err := s.describe(id)
 	require.NoError(s.t, err)
 	pending := d.RawResponse.GetPendingActivities()
 	require.Len(s.t, pending, 1)

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -13,20 +11,6 @@ import (
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 )
-
-// submitWith starts a summary task with more to it than its input.
-func (s *stack) submitWith(in task.SummaryInput, more map[string]any) string {
-	s.t.Helper()
-	body := map[string]any{"kind": "summary", "input": in}
-	maps.Copy(body, more)
-	text, err := json.Marshal(body)
-	require.NoError(s.t, err)
-	status, answer := s.post("/v1/tasks", string(text))
-	require.Equal(s.t, http.StatusAccepted, status, answer)
-	var t task.Task
-	require.NoError(s.t, json.Unmarshal([]byte(answer), &t))
-	return t.ID
-}
 
 // twoProviders is a stack with a second provider that stands in for the first; a token costs a millionth at the first and
 // ten at the second.
@@ -75,14 +59,6 @@ func TestMoney_equalsTheJournal(t *testing.T) {
 	require.Equal(t, s.provider.Counts().Total+second.Counts().Total, attempts, "attempts told are calls made")
 }
 
-// everyItem reads all items of a task.
-func (s *stack) everyItem(id string) []task.Item {
-	s.t.Helper()
-	items, err := s.client.Items(s.soon(), id, "")
-	require.NoError(s.t, err)
-	return items
-}
-
 // A cancelled task tells what it used by then: the calls that were cut off too.
 func TestMoney_cancel(t *testing.T) {
 	s, _ := twoProviders(t)
@@ -115,7 +91,7 @@ func TestProviders_doNotWaitForEachOther(t *testing.T) {
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.RateLimit(600) })
 	closed := s.submit(notes(40))
 	require.NoError(t, s.provider.WaitFor(s.soon(), 1))
-	done := s.finish(s.submitWith(notes(12), map[string]any{"model": "spare"}))
+	done := s.finish(s.begin("summary", notes(12), map[string]any{"model": "spare"}))
 	require.Equal(t, task.Full, done.Outcome)
 	require.Equal(t, 12, second.Counts().Total)
 	require.LessOrEqual(t, s.provider.Counts().Total, 4, "the closed lane is not asked")
@@ -148,7 +124,7 @@ func TestBudget(t *testing.T) {
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply {
 		return llmtest.Answer("A summary.", llmtest.Usage{Input: 900, Output: 100}).After(300 * time.Millisecond)
 	})
-	id := s.submitWith(notes(60), map[string]any{"budget": 0.01}) // a call costs 0.001
+	id := s.begin("summary", notes(60), map[string]any{"budget": 0.01}) // a call costs 0.001
 	done := s.finish(id)
 	require.Equal(t, task.Failed, done.Status)
 	require.Equal(t, task.Partial, done.Outcome)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
-	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -51,9 +49,7 @@ func TestRateLimitInTheMiddle(t *testing.T) {
 // requireAttempts checks that the items of a task tell of all calls that were made, and of no other.
 func (s *stack) requireAttempts(id string, calls int) []task.Item {
 	s.t.Helper()
-	items, err := s.client.Items(s.soon(), id, "")
-	require.NoError(s.t, err)
-	sum := 0
+	items, sum := s.everyItem(id), 0
 	for _, item := range items {
 		sum += item.Attempts
 		if item.Error != nil {
@@ -109,10 +105,7 @@ func TestLongWaitHoldsNoSlot(t *testing.T) {
 
 // pending is what a workflow waits for, as Temporal tells it.
 func (s *stack) pending(id string) []*workflowpb.PendingActivityInfo {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
-	defer c.Close()
-	d, err := c.Client.DescribeWorkflow(context.Background(), id, "")
+	d, err := s.describe(id)
 	if err != nil {
 		return nil // not there yet
 	}
@@ -190,20 +183,13 @@ func TestNeverAnswers_deadline(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
-	body, err := json.Marshal(map[string]any{"kind": "summary", "deadline": "4s", "input": notes(2)})
-	require.NoError(t, err)
-	status, answer := s.post("/v1/tasks", string(body))
-	require.Equal(t, http.StatusAccepted, status, answer)
-	var begun task.Task
-	require.NoError(t, json.Unmarshal([]byte(answer), &begun))
-	done := s.finish(begun.ID)
+	done := s.finish(s.begin("summary", notes(2), map[string]any{"deadline": "4s"}))
 	require.NoError(t, s.provider.WaitGone(s.soon(), 1))
 	require.Equal(t, task.DeadlineExceeded, done.Error.Code)
 	require.False(t, done.FinishedAt.Before(*done.DeadlineAt))
 	t.Logf("ended %.1f s after the deadline", done.FinishedAt.Sub(*done.DeadlineAt).Seconds())
 	require.Equal(t, 2, s.provider.Counts().Total)
-	items, err := s.client.Items(s.soon(), done.ID, "")
-	require.NoError(t, err)
+	items := s.everyItem(done.ID)
 	require.Equal(t, task.DeadlineExceeded, items[0].Error.Code)
 	require.Equal(t, task.ItemSucceeded, items[1].Status)
 }

@@ -17,22 +17,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/activities"
-	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 )
 
 // ask starts a qa task and gives its id.
-func (s *stack) ask(in task.QAInput) string {
-	s.t.Helper()
-	body, err := json.Marshal(map[string]any{"kind": "qa", "input": in})
-	require.NoError(s.t, err)
-	status, answer := s.post("/v1/tasks", string(body))
-	require.Equal(s.t, http.StatusAccepted, status, answer)
-	var t task.Task
-	require.NoError(s.t, json.Unmarshal([]byte(answer), &t))
-	return t.ID
-}
+func (s *stack) ask(in task.QAInput) string { return s.begin("qa", in, nil) }
 
 func (s *stack) answers(id string) (out activities.QAOutput) {
 	status, body := s.get("/v1/tasks/" + id + "/result")
@@ -250,10 +240,7 @@ func BenchmarkQAMillionWords(b *testing.B) {
 
 // events is the length of a task's history.
 func (s *stack) events(id string) int64 {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
-	defer c.Close()
-	d, err := c.Client.DescribeWorkflow(s.t.Context(), id, "")
+	d, err := s.describe(id)
 	require.NoError(s.t, err)
 	info := d.RawResponse.GetWorkflowExecutionInfo()
 	require.Equal(s.t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, info.GetStatus())

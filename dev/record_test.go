@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -100,8 +99,7 @@ func recordCancelled(s *stack) string {
 
 // keep writes the histories of a task and of its groups.
 func (s *stack) keep(kind, name, id string) {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
+	c := s.cluster()
 	defer c.Close()
 	files := map[string]string{id: name}
 	if kind == "summary" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -19,8 +20,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
 
 	"longhaul/internal/client"
+	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 )
@@ -142,15 +145,34 @@ func (p *process) kill() {
 func tail(text string, most int) string { return text[max(len(text)-most, 0):] }
 
 // submit starts a summary task and gives its id.
-func (s *stack) submit(in task.SummaryInput) string {
+func (s *stack) submit(in task.SummaryInput) string { return s.begin("summary", in, nil) }
+
+// begin starts a task of a kind, with more to it than its input or nil, and gives its id.
+func (s *stack) begin(kind string, input any, more map[string]any) string {
 	s.t.Helper()
-	body, err := json.Marshal(map[string]any{"kind": "summary", "input": in})
+	order := map[string]any{"kind": kind, "input": input}
+	maps.Copy(order, more)
+	body, err := json.Marshal(order)
 	require.NoError(s.t, err)
 	status, answer := s.post("/v1/tasks", string(body))
 	require.Equal(s.t, http.StatusAccepted, status, answer)
 	var t task.Task
 	require.NoError(s.t, json.Unmarshal([]byte(answer), &t))
 	return t.ID
+}
+
+// describe is what Temporal tells of a workflow.
+func (s *stack) describe(id string) (*sdk.WorkflowExecutionDescription, error) {
+	c := s.cluster()
+	defer c.Close()
+	return c.Client.DescribeWorkflow(s.t.Context(), id, "")
+}
+
+// cluster is a connection to the Temporal of the stack. The caller closes it.
+func (s *stack) cluster() *cluster.Connection {
+	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
+	require.NoError(s.t, err)
+	return c
 }
 
 // soon is a context for what must happen within a minute.
@@ -168,6 +190,14 @@ func (s *stack) finish(id string) task.Task {
 	done, err := s.client.Watch(ctx, id, func(task.Task) {})
 	require.NoError(s.t, err)
 	return done
+}
+
+// everyItem reads all items of a task.
+func (s *stack) everyItem(id string) []task.Item {
+	s.t.Helper()
+	items, err := s.client.Items(s.soon(), id, "")
+	require.NoError(s.t, err)
+	return items
 }
 
 func (s *stack) get(path string) (int, string) { return s.request(http.MethodGet, path, "") }
