@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -50,13 +51,14 @@ func decode(data []byte, declared string, markup bool) (text, charset string) {
 	return convert(data, charmap.Windows1252), "windows-1252"
 }
 
-// Charset tells by the rules of decode which encoding a text is in, of which sample is the beginning, or a piece from
-// its first byte on that is not ASCII. The encoding is nil for UTF-8.
+// Charset tells by the rules of decode which encoding a text is in, of which sample is the beginning, or a piece around
+// its first byte that is not ASCII. The encoding is nil for UTF-8, which may be damaged here and there: one bad line must not
+// make another language of the others.
 func Charset(sample []byte, declared string) (encoding.Encoding, string) {
 	if enc := utf16Order(sample); enc != nil {
 		return enc, "utf-16"
 	}
-	if utf8.Valid(wholeRunes(sample)) {
+	if mostlyUTF8(sample) {
 		return nil, "utf-8"
 	}
 	for _, claim := range []string{declared, guess(sample)} {
@@ -72,17 +74,24 @@ func Charset(sample []byte, declared string) (encoding.Encoding, string) {
 	return charmap.Windows1252, "windows-1252"
 }
 
-// wholeRunes leaves out the character that a sample was cut in.
-func wholeRunes(sample []byte) []byte {
-	for back := 1; back < utf8.UTFMax && back <= len(sample); back++ {
-		if at := len(sample) - back; utf8.RuneStart(sample[at]) {
-			if !utf8.FullRune(sample[at:]) {
-				return sample[:at]
+// mostlyUTF8 reports whether nine in ten of the characters that are not ASCII are UTF-8, which no other encoding
+// is by chance. A character that the sample was cut in does not count.
+func mostlyUTF8(sample []byte) bool {
+	right, wrong := 0, 0
+	for len(sample) > 0 {
+		r, size := utf8.DecodeRune(sample)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			if !utf8.FullRune(sample) {
+				return wrong*9 <= right
 			}
-			break
+			wrong++
+		case r >= utf8.RuneSelf:
+			right++
 		}
+		sample = sample[size:]
 	}
-	return sample
+	return wrong*9 <= right
 }
 
 // utf16Order tells UTF-16 by its mark, or by the zeros that every second byte of mostly Latin text
@@ -126,11 +135,24 @@ func guess(data []byte) string {
 	const before, sample = 1 << 10, 128 << 10
 	first := max(bytes.IndexFunc(data, func(r rune) bool { return r >= utf8.RuneSelf }), before)
 	data = data[first-before:]
-	best, err := chardet.NewTextDetector().DetectBest(data[:min(len(data), sample)])
+	likely, err := chardet.NewTextDetector().DetectAll(data[:min(len(data), sample)])
 	if err != nil {
 		return ""
 	}
-	return best.Charset
+	return slices.MinFunc(likely, likelier).Charset
+}
+
+// likelier orders guesses. Those that are as good as each other come in random order: then the most common charset
+// is taken, so that a text is the same whenever it is read.
+func likelier(a, b chardet.Result) int {
+	const common = "GB-18030"
+	switch {
+	case a.Confidence != b.Confidence:
+		return b.Confidence - a.Confidence
+	case a.Charset == common || b.Charset != common && a.Charset < b.Charset:
+		return -1
+	}
+	return 1
 }
 
 // encodingOf finds an encoding by a name the web knows. All of the GB family is read as its

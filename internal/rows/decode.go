@@ -13,8 +13,12 @@ import (
 	"longhaul/internal/document"
 )
 
-// sampleBytes is how much text the guess of a charset looks at.
-const sampleBytes = 128 << 10
+const (
+	// sampleBytes is how much text the guess of a charset looks at.
+	sampleBytes = 128 << 10
+	// contextBytes is how much of it lies before the first byte that is not ASCII.
+	contextBytes = 1 << 10
+)
 
 // decoder makes UTF-8 of a file while it is read. UTF-16 shows at once; for anything else the charset is decided by
 // what follows the first byte that is not ASCII, wherever in the file that is.
@@ -24,6 +28,7 @@ type decoder struct {
 	out      io.Reader // nil until the charset is known
 	charset  string
 	begun    bool
+	before   []byte // the last contextBytes or more that were read, all of them ASCII
 }
 
 func newDecoder(in io.Reader, declared string) *decoder {
@@ -50,7 +55,12 @@ func (d *decoder) Read(p []byte) (int, error) {
 		d.decide()
 		return d.out.Read(p)
 	}
-	return d.in.Read(p[:min(ascii, len(p))])
+	n, err := d.in.Read(p[:min(ascii, len(p))])
+	d.before = append(d.before, p[max(n-contextBytes, 0):n]...)
+	if extra := len(d.before) - contextBytes; extra > 4*contextBytes {
+		d.before = append(d.before[:0], d.before[extra:]...)
+	}
+	return n, err
 }
 
 // begin looks for a byte order mark, or the zeros of UTF-16.
@@ -70,8 +80,10 @@ func (d *decoder) begin() {
 // decide settles the charset by what comes next.
 func (d *decoder) decide() {
 	sample, _ := d.in.Peek(sampleBytes)
-	enc, name := document.Charset(sample, d.declared)
+	before := d.before[max(len(d.before)-contextBytes, 0):]
+	enc, name := document.Charset(append(before, sample...), d.declared)
 	d.out, d.charset = d.in, name
+	d.before = nil
 	if enc != nil {
 		d.out = transform.NewReader(d.in, enc.NewDecoder())
 	}

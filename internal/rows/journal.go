@@ -188,37 +188,34 @@ func (j *Journal) write(ctx context.Context) {
 	}
 }
 
-// gather waits for company, as long as the pace says that it comes.
+// gather lets the next group wait for company, until the pace says that it waited enough or nobody came for a lull.
 func (j *Journal) gather() {
-	j.mu.Lock()
-	left, had := j.pace.patience(), j.gathered()
-	j.mu.Unlock()
-	if left <= 0 {
+	first, left := j.gathered()
+	if first == 0 || left <= 0 {
 		return
 	}
-	first := had
-	for left > 0 {
-		step := min(left, lull)
-		time.Sleep(step)
-		left -= step
-		j.mu.Lock()
-		now := j.gathered()
-		j.mu.Unlock()
+	for had := first; left > 0; left -= lull {
+		time.Sleep(min(left, lull))
+		now, _ := j.gathered()
 		if now == had {
 			break
 		}
 		had = now
 	}
+	now, _ := j.gathered()
 	j.mu.Lock()
-	j.pace.waited(had > first)
-	j.mu.Unlock()
+	defer j.mu.Unlock()
+	j.pace.waited(now > first)
 }
 
-func (j *Journal) gathered() int {
+// gathered is how many records the next group has, and how long it should wait.
+func (j *Journal) gathered() (int, time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.next == nil {
-		return 0
+		return 0, 0
 	}
-	return len(j.next.records)
+	return len(j.next.records), j.pace.patience()
 }
 
 // take gives the group to write now; nil ends the writing.

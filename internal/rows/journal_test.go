@@ -1,0 +1,265 @@
+package rows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/rows"
+	"longhaul/internal/storage"
+)
+
+func TestJournal_nextAttempt(t *testing.T) {
+	t.Parallel()
+	store, err := storage.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	first, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for i := range 500 {
+		all.Go(func() {
+			key := fmt.Sprint("row ", i)
+			require.NoError(t, first.Record(t.Context(), key, map[string]int{"n": i}))
+			_, ok := first.Look(key)
+			require.True(t, ok)
+		})
+	}
+	all.Wait()
+	require.NoError(t, first.Record(t.Context(), "row 7", "newer"))
+
+	again, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.Equal(t, 500, again.Len())
+	require.Zero(t, again.Broken())
+	raw, ok := again.Look("row 499")
+	require.True(t, ok)
+	require.JSONEq(t, `{"n":499}`, string(raw))
+	raw, _ = again.Look("row 7")
+	require.JSONEq(t, `"newer"`, string(raw))
+	_, ok = again.Look("row 500")
+	require.False(t, ok)
+}
+
+// TestJournal_twoWorkers: one shard run twice by accident loses nothing of either.
+func TestJournal_twoWorkers(t *testing.T) {
+	t.Parallel()
+	store, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for worker := range 8 {
+		j, err := rows.Open(t.Context(), store, "j/")
+		require.NoError(t, err)
+		for i := range 20 {
+			all.Go(func() { require.NoError(t, j.Record(t.Context(), fmt.Sprint(worker, "/", i), i)) })
+		}
+	}
+	all.Wait()
+	j, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.Equal(t, 160, j.Len())
+}
+
+func TestJournal_broken(t *testing.T) {
+	t.Parallel()
+	store, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	put := func(name, text string) { require.NoError(t, store.Put(t.Context(), "j/"+name, "", []byte(text))) }
+	put("1", "{\"key\":\"a\",\"record\":1}\n{\"key\":\"b\",\"record\":2}\n")
+	put("2", "{\"key\":\"b\",\"record\":3}\n{\"key\":\"c\",\"rec")
+	put("3", "")
+	put("4", "\x00\x00\x00")
+	j, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.Equal(t, 2, j.Len())
+	require.Equal(t, 2, j.Broken())
+	b, _ := j.Look("b")
+	require.Equal(t, json.RawMessage("3"), b)
+}
+
+// shelf is a store in memory that takes a while, and fails when told to.
+type shelf struct {
+	mu    sync.Mutex
+	takes time.Duration
+	fails int // of the next writes; each keeps what it was given, as a write whose answer was lost does
+	puts  []time.Time
+	held  map[string][]byte
+}
+
+func (s *shelf) Put(_ context.Context, key, _ string, data []byte) error {
+	time.Sleep(s.takes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.puts = append(s.puts, time.Now())
+	if s.held == nil {
+		s.held = map[string][]byte{}
+	}
+	s.held[key] = slices.Clone(data)
+	if s.fails > 0 {
+		s.fails--
+		return errors.New("the bucket is down")
+	}
+	return nil
+}
+
+func (s *shelf) List(_ context.Context, prefix string) (entries []storage.Entry, _ error) {
+	for key := range s.held {
+		entries = append(entries, storage.Entry{Name: key[len(prefix):]})
+	}
+	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmpText(a.Name, b.Name) })
+	return entries, nil
+}
+
+func cmpText(a, b string) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+func (s *shelf) Get(_ context.Context, key string) ([]byte, error) { return s.held[key], nil }
+
+// TestJournal_pace: how many writes it takes for ten seconds of records that come evenly, and how late the latest was durable.
+func TestJournal_pace(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rate   int // records a second
+		writes int // at most, each second
+		late   time.Duration
+	}{
+		"slow":   {50, 50, 2 * time.Millisecond},
+		"200":    {200, 200, 4 * time.Millisecond},
+		"1,000":  {1_000, 500, 20 * time.Millisecond},
+		"2,000":  {2_000, 60, 35 * time.Millisecond},
+		"10,000": {10_000, 60, 35 * time.Millisecond},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &shelf{takes: 2 * time.Millisecond}
+				j, err := rows.Open(t.Context(), store, "j/")
+				require.NoError(t, err)
+				const seconds = 10
+				var latest time.Duration
+				var mu sync.Mutex
+				for i := range seconds * tt.rate {
+					time.Sleep(time.Second / time.Duration(tt.rate))
+					go func() {
+						began := time.Now()
+						require.NoError(t, j.Record(context.Background(), fmt.Sprint(i), i))
+						mu.Lock()
+						defer mu.Unlock()
+						if i > tt.rate { // once the pace is known
+							latest = max(latest, time.Since(began))
+						}
+					}()
+				}
+				synctest.Wait()
+				time.Sleep(time.Second)
+				require.Equal(t, seconds*tt.rate, j.Len())
+				t.Logf("%d writes a second, latest after %v", len(store.puts)/seconds, latest)
+				require.LessOrEqual(t, len(store.puts), (seconds+1)*tt.writes)
+				require.LessOrEqual(t, latest, tt.late)
+			})
+		})
+	}
+}
+
+// TestJournal_alone: a recorder that waits for each record has no company, and hardly waits for it.
+func TestJournal_alone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &shelf{takes: 100 * time.Microsecond}
+		j, err := rows.Open(t.Context(), store, "j/")
+		require.NoError(t, err)
+		began := time.Now()
+		for i := range 1_000 {
+			require.NoError(t, j.Record(t.Context(), fmt.Sprint(i), i))
+		}
+		require.Less(t, time.Since(began), 300*time.Millisecond)
+	})
+}
+
+func TestJournal_storeFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &shelf{fails: 3}
+		j, err := rows.Open(t.Context(), store, "j/")
+		require.NoError(t, err)
+		began := time.Now()
+		require.NoError(t, j.Record(t.Context(), "a", 1))
+		require.Equal(t, 700*time.Millisecond, time.Since(began))
+		require.Len(t, store.puts, 4)
+		require.NoError(t, j.Record(t.Context(), "b", 2))
+		require.Len(t, store.held, 4, "after a failure a new segment, after a success the same one")
+
+		store.fails = 1_000
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = j.Record(ctx, "c", 3)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "the bucket is down")
+		_, ok := j.Look("c")
+		require.False(t, ok)
+		time.Sleep(time.Minute)
+		tries := len(store.puts)
+		time.Sleep(time.Minute)
+		require.Len(t, store.puts, tries, "nobody waits: nobody tries")
+
+		store.fails = 0
+		require.NoError(t, j.Record(t.Context(), "d", 4))
+		next, err := rows.Open(t.Context(), store, "j/")
+		require.NoError(t, err)
+		for _, key := range []string{"a", "b", "c", "d"} {
+			_, ok := next.Look(key)
+			require.True(t, ok, key)
+		}
+	})
+}
+
+func TestJournal_notJSON(t *testing.T) {
+	t.Parallel()
+	j, err := rows.Open(t.Context(), &shelf{}, "j/")
+	require.NoError(t, err)
+	require.ErrorContains(t, j.Record(t.Context(), "a", func() {}), "encode the record of a")
+}
+
+func BenchmarkJournal(b *testing.B) {
+	record := map[string]string{"text": string(make([]byte, 300)), "finish_reason": "stop"}
+	for _, recorders := range []int{1, 50, 200} {
+		b.Run(fmt.Sprint("recorders=", recorders), func(b *testing.B) {
+			store, err := storage.Open(b.Context(), "file://"+b.TempDir())
+			require.NoError(b, err)
+			j, err := rows.Open(b.Context(), store, "j/")
+			require.NoError(b, err)
+			keys := make(chan int)
+			go func() {
+				defer close(keys)
+				for i := range b.N {
+					keys <- i
+				}
+			}()
+			b.ReportAllocs()
+			b.ResetTimer()
+			var all sync.WaitGroup
+			for range recorders {
+				all.Go(func() {
+					for i := range keys {
+						if err := j.Record(b.Context(), fmt.Sprint(i), record); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}

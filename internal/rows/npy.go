@@ -1,0 +1,93 @@
+package rows
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Matrix writes vectors as an NPY file, version 1.0: float32, little end first, one row of the matrix for each row of the
+// input, so that row i is the vector of index i. A row without a vector is all NaN. Values have no place in it.
+type Matrix struct {
+	out     *bufio.Writer
+	rows    int // that the matrix has
+	written int
+	width   int // of a vector; 0 until one came
+	line    []byte
+}
+
+// NewMatrix gives a writer of a matrix with so many rows. Its width is that of the first vector.
+func NewMatrix(w io.Writer, rows int) *Matrix {
+	return &Matrix{out: bufio.NewWriterSize(w, 64<<10), rows: rows}
+}
+
+// Row implements Output.
+func (m *Matrix) Row(r Result) error {
+	switch {
+	case r.Index != m.written || r.Index >= m.rows:
+		return fmt.Errorf("row %d comes as row %d of a matrix of %d", r.Index, m.written, m.rows)
+	case m.width == 0 && len(r.Vector) > 0:
+		if err := m.begin(len(r.Vector)); err != nil {
+			return err
+		}
+	case r.Vector != nil && len(r.Vector) != m.width:
+		return fmt.Errorf("row %d: its vector has %d numbers, those before %d", r.Index, len(r.Vector), m.width)
+	}
+	m.written++
+	if m.width == 0 {
+		return nil
+	}
+	return m.vector(r.Vector)
+}
+
+// begin writes the header, and the rows without a vector that came before the first with one.
+func (m *Matrix) begin(width int) error {
+	m.width = width
+	if err := m.header(); err != nil {
+		return err
+	}
+	for range m.written {
+		if err := m.vector(nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Matrix) header() error {
+	const magic, align = "\x93NUMPY\x01\x00", 64
+	text := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", m.rows, m.width)
+	length := len(magic) + 2 + len(text) + 1
+	text += strings.Repeat(" ", (align-length%align)%align) + "\n"
+	_, err := m.out.WriteString(magic + string(binary.LittleEndian.AppendUint16(nil, uint16(len(text)))) + text)
+	return err
+}
+
+func (m *Matrix) vector(v []float32) error {
+	m.line = m.line[:0]
+	for i := range m.width {
+		number := float32(math.NaN())
+		if v != nil {
+			number = v[i]
+		}
+		m.line = binary.LittleEndian.AppendUint32(m.line, math.Float32bits(number))
+	}
+	_, err := m.out.Write(m.line)
+	return err
+}
+
+// Close implements Output. It fails when rows are missing, for the header has promised them.
+func (m *Matrix) Close() error {
+	if m.written != m.rows {
+		return fmt.Errorf("the matrix has %d rows of %d", m.written, m.rows)
+	}
+	if m.width == 0 {
+		if err := m.header(); err != nil {
+			return err
+		}
+	}
+	return m.out.Flush()
+}
