@@ -81,6 +81,14 @@ func (q *asking) get(ctx context.Context) (got entry, err error) {
 	if ok, err := q.Ledger.Look(ctx, q.key, &got); err != nil || ok {
 		return got, err
 	}
+	if got, err = q.attempt(ctx); err != nil {
+		return got, err
+	}
+	return got, q.record(ctx, q.key, got)
+}
+
+// attempt makes one call. What its failure means for the next attempt is in the error, which is one for Temporal.
+func (q *asking) attempt(ctx context.Context) (got entry, err error) {
 	if q.flaw, err = q.flawed(ctx, q.heart.now().Flaw); err != nil {
 		return got, err
 	}
@@ -92,7 +100,7 @@ func (q *asking) get(ctx context.Context) (got entry, err error) {
 	if err != nil {
 		return got, q.failed(ctx, err)
 	}
-	return got, q.record(ctx, q.key, got)
+	return got, nil
 }
 
 // call makes one provider call, when a lane lets it.

@@ -90,7 +90,13 @@ func (e *embedding) one(ctx context.Context, part llm.EmbedRequest) (entry, erro
 	q := &asking{
 		Activities: e.Activities, heart: e.heart, task: e.task, key: key, targets: e.targets, tokens: part.Tokens(), splits: tooMany(part),
 	}
-	q.send = func(ctx context.Context, target router.Target) (entry, llm.Limits, error) {
+	q.send = q.vectors(part)
+	return q.get(ctx)
+}
+
+// vectors asks a target for vectors.
+func (q *asking) vectors(part llm.EmbedRequest) func(context.Context, router.Target) (entry, llm.Limits, error) {
+	return func(ctx context.Context, target router.Target) (entry, llm.Limits, error) {
 		req := part
 		req.Model, req.IdempotencyKey = target.Name, q.idempotencyKey()
 		got, err := target.Model.Embed(ctx, req)
@@ -99,7 +105,6 @@ func (e *embedding) one(ctx context.Context, part llm.EmbedRequest) (entry, erro
 			Vectors:  packVectors(got.Vectors),
 		}, llm.Limits{}, err
 	}
-	return q.get(ctx)
 }
 
 // packVectors puts vectors one behind the other as little-endian 32-bit floats: a third of what they are in

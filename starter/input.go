@@ -107,6 +107,9 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 	if len(sources) == 0 {
 		return json.Marshal(input)
 	}
+	if _, ok := fields["file"]; ok {
+		return c.withFile(ctx, input, sources)
+	}
 	if _, ok := fields["documents"]; !ok {
 		return nil, fmt.Errorf("a task of kind %s takes no documents; longhaul kinds %s shows its input", kind.Name, kind.Name)
 	}
@@ -119,6 +122,25 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 		return nil, errors.New("documents in --input must be an array")
 	}
 	if input["documents"], err = json.Marshal(append(before, documents...)); err != nil {
+		return nil, err
+	}
+	return json.Marshal(input)
+}
+
+// withFile adds the one file of rows that a kind takes.
+func (c *cli) withFile(ctx context.Context, input map[string]json.RawMessage, sources []string) (json.RawMessage, error) {
+	if len(sources) > 1 || sources[0] == "-" {
+		return nil, errors.New("name one file of rows, or one address")
+	}
+	documents, err := c.documents(ctx, sources)
+	if err != nil {
+		return nil, err
+	}
+	var named task.RowFile
+	if err := json.Unmarshal(documents[0], &named); err != nil {
+		return nil, err
+	}
+	if input["file"], err = json.Marshal(named); err != nil {
 		return nil, err
 	}
 	return json.Marshal(input)

@@ -21,7 +21,9 @@ type Kind struct {
 
 	StepOf map[string]string // the step that each of its activities belongs to
 	Hears  bool              // messages may be sent to it while it runs
+	Rows   bool              // its items are the rows of a file
 
+	check    func(Input) error // refuses an input for what its schema cannot tell; nil takes any
 	run      func(workflow.Context, Start) (Ending, error)
 	children map[string]any // its child workflows, by name
 }
@@ -40,7 +42,7 @@ type Follower interface {
 
 // Kinds is every kind this build can run. Adding one is a line here, and its file.
 func Kinds() []Kind {
-	return []Kind{summaryKind(), agentKind(), qaKind(), videoKind()}
+	return []Kind{summaryKind(), agentKind(), qaKind(), videoKind(), generateKind(), classifyKind(), embedKind()}
 }
 
 // Register makes the kinds and their child workflows known to a worker, a replayer or a test.
@@ -70,6 +72,9 @@ func (k Kind) Decode(raw json.RawMessage) (Input, error) {
 		return nil, task.Errorf(task.Invalid, "the input does not fit the kind %s: %s", k.Name, err)
 	}
 	in.Normalize()
+	if k.check != nil {
+		return in, k.check(in)
+	}
 	return in, nil
 }
 

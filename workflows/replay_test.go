@@ -49,9 +49,9 @@ func TestSteps(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"AgentTurn", "AnswerQuestion", "CombineAnswers", "CombineFindings", "CompactConversation", "DigestItems", "EmbedPassages", "EmbedQuestions",
-		"FailItem", "FailQuestion", "FailVideo", "FetchDocument", "FetchVideo", "FinishAgent", "FinishQA", "FinishSummary", "FinishVideo", "HalvePart",
-		"OpenLibrary", "PlanDocuments", "PlanSummary", "PlanVideo", "PrepareAgent", "PrepareChild", "ReadDocuments", "RunTool", "SearchPart", "StopVideo",
-		"SubmitVideo", "SummarisePart", "WatchVideo",
+		"FailItem", "FailQuestion", "FailVideo", "FetchDocument", "FetchRows", "FetchVideo", "FinishAgent", "FinishQA", "FinishRows", "FinishSummary",
+		"FinishVideo", "HalvePart", "OpenLibrary", "PlanDocuments", "PlanRows", "PlanSummary", "PlanVideo", "PrepareAgent", "PrepareChild",
+		"ReadDocuments", "RunRows", "RunTool", "SearchPart", "StopVideo", "SubmitVideo", "SummarisePart", "WatchVideo",
 	}, slices.Sorted(maps.Keys(steps)))
 }
 
@@ -62,7 +62,7 @@ func TestNames(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary", "agent", "qa", "video"}, kinds)
+	require.Equal(t, []string{"summary", "agent", "qa", "video", "generate", "classify", "embed"}, kinds)
 	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
 	require.Equal(t, []string{"facts", "state", "status", "video hint"}, []string{workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus, workflows.SignalHint})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{

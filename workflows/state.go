@@ -98,6 +98,7 @@ type Start struct {
 	Agent    *AgentCarry
 	QA       *QACarry
 	Video    *VideoCarry
+	Rows     *RowsCarry
 }
 
 // Ending is the result of every kind's workflow: what a Temporal user sees of it.

@@ -13,8 +13,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"longhaul/activities"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
+	"longhaul/workflows"
 )
 
 // Items gives a page of a task's items in the order of the input. It works while the task runs:
@@ -28,12 +30,12 @@ func (e *Engine) Items(ctx context.Context, tenant, id string, f task.ItemFilter
 			return page, badCursor()
 		}
 	}
-	t, err := e.glance(ctx, tenant, id)
+	d, err := e.describe(ctx, tenant, id)
 	if err != nil {
 		return page, err
 	}
 	limit := pageSize(f.Limit)
-	for item, err := range e.items(ctx, t, from) {
+	for item, err := range e.itemsOf(ctx, d, from) {
 		if err != nil {
 			return page, err
 		}
@@ -51,11 +53,40 @@ func (e *Engine) Items(ctx context.Context, tenant, id string, f task.ItemFilter
 
 // AllItems gives every item of a task in the order of the input.
 func (e *Engine) AllItems(ctx context.Context, tenant, id string) iter.Seq2[task.Item, error] {
-	t, err := e.glance(ctx, tenant, id)
+	d, err := e.describe(ctx, tenant, id)
 	if err != nil {
 		return func(yield func(task.Item, error) bool) { yield(task.Item{}, err) }
 	}
-	return e.items(ctx, t, 0)
+	return e.itemsOf(ctx, d, 0)
+}
+
+// itemsOf are the items of a task, wherever its kind keeps them.
+func (e *Engine) itemsOf(ctx context.Context, d description, from int) iter.Seq2[task.Item, error] {
+	t := e.build(d.facts, d.snapshot, d.status)
+	if kind, ok := workflows.Find(t.Kind); ok && kind.Rows {
+		return e.rows(ctx, d, t, from)
+	}
+	return e.items(ctx, t, from)
+}
+
+// rows are the items of a task over rows. Once it has ended, those that never came to an outcome have its own.
+func (e *Engine) rows(ctx context.Context, d description, t task.Task, from int) iter.Seq2[task.Item, error] {
+	job := activities.RowsJob{
+		Task: activities.Task{ID: t.ID, Tenant: t.Tenant, Lineage: d.facts.Lineage, Model: t.Model}, Kind: t.Kind, InputKey: d.facts.InputKey,
+	}
+	return func(yield func(task.Item, error) bool) {
+		for item, err := range activities.RowItems(ctx, e.Bucket, job, from) {
+			if t.Done && item.Status == task.ItemPending {
+				item.Status, item.Error = task.ItemFailed, t.Error
+				if t.Status == task.Cancelled {
+					item.Status = task.ItemCancelled
+				}
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
 }
 
 // items reads the list that a task left when it ended, or else the records one by one.

@@ -75,3 +75,14 @@ func AgentMemoryKey(taskID string, turn int) string {
 
 // ReplyKey is what a person said to a task: the answer to a request for input, or a message.
 func ReplyKey(taskID, id string) string { return "tasks/" + taskID + "/replies/" + id + ".json" }
+
+// RowsKey is something kept of the rows of a task: the rows as they were checked, and how they are shared out.
+func RowsKey(taskID, what string) string { return "tasks/" + taskID + "/rows/" + what }
+
+// RowJournal is where the answers of the shard are that begins with a row: a prefix.
+func RowJournal(lineage string, from int) string {
+	return fmt.Sprintf("ledger/%s/rows/%09d/", lineage, from)
+}
+
+// RowFlaw stands for a call of rows where something is kept beside its answer.
+func RowFlaw(lineage, key string) string { return "ledger/" + lineage + "/flaws/" + key }

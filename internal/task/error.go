@@ -62,6 +62,7 @@ const (
 
 // What can be wrong with a document. None of these costs a model call.
 const (
+	RowInvalid          Code = "row_invalid"          // of a file of rows, a row that cannot be used
 	DocumentEmpty       Code = "document_empty"       // zero bytes, or nothing but white space
 	NoText              Code = "no_extractable_text"  // scanned pages: it needs OCR
 	GarbledText         Code = "garbled_text"         // fonts that do not say what their glyphs mean
@@ -126,6 +127,7 @@ var codes = map[Code]struct {
 	Internal:     {"Something went wrong on our side", http.StatusInternalServerError, true},
 	Unavailable:  {"The service cannot answer at the moment", http.StatusServiceUnavailable, true},
 
+	RowInvalid:          {"The row cannot be used", http.StatusUnprocessableEntity, false},
 	DocumentEmpty:       {"The document is empty", http.StatusUnprocessableEntity, false},
 	NoText:              {"The document has no text in it", http.StatusUnprocessableEntity, false},
 	GarbledText:         {"The document's text cannot be read", http.StatusUnprocessableEntity, false},

@@ -1,0 +1,157 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+
+	"longhaul/internal/rows"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// RowsFinish closes the books of a task over rows, however it ends.
+type RowsFinish struct {
+	RowsJob
+	Rest      *task.Error // why rows without an outcome have none
+	StartedAt time.Time
+}
+
+// RowsReceipt is the result of a task over rows: what was done and what it cost. The results themselves are a file.
+type RowsReceipt struct {
+	Rows      int        `json:"rows"`
+	Succeeded int        `json:"succeeded"`
+	Failed    int        `json:"failed"`
+	Cancelled int        `json:"cancelled"` // left without an outcome
+	Copies    int        `json:"copies"`    // rows with the text of an earlier one, which cost nothing
+	Calls     int        `json:"calls"`     // made for them, the failed ones included
+	Saved     int        `json:"saved"`     // calls fewer than rows, because rows shared them or their answers were there
+	Model     string     `json:"model"`     // that was asked for
+	Usage     task.Usage `json:"usage"`
+	Seconds   float64    `json:"seconds"`
+	Output    string     `json:"output,omitempty"` // artifact: the results in the order of the input
+	Errors    string     `json:"errors,omitempty"` // artifact: the rows without a result, with their lines
+}
+
+// rowsErrors is the artifact that lists the rows without a result.
+const rowsErrors = "errors.jsonl"
+
+// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds one shard at a time. Run
+// again it writes the same.
+func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, error) {
+	heart := startHeart(ctx, "writing the results")
+	defer heart.Stop()
+	books, err := openBooks(ctx, a.Bucket, req.RowsJob)
+	if _, wrong := errors.AsType[*task.Error](err); wrong || errors.Is(err, storage.ErrNotFound) {
+		return Finished{Outcome: task.None}, nil // it ended before the rows were checked
+	}
+	if err != nil {
+		return Finished{}, err
+	}
+	c := &rowsClosing{Activities: a, books: books, rest: req.Rest, heart: heart}
+	if err := c.write(ctx); err != nil {
+		return Finished{}, err
+	}
+	c.receipt.Seconds = time.Since(req.StartedAt).Round(time.Millisecond).Seconds()
+	c.finished.Result, err = a.storeResult(ctx, req.Task, c.receipt)
+	return c.finished, err
+}
+
+// rowsClosing is the closing of the books.
+type rowsClosing struct {
+	*Activities
+	books    *rowBooks
+	rest     *task.Error
+	heart    *heart
+	receipt  RowsReceipt
+	finished Finished
+}
+
+// write goes through all rows once, and sorts them into the two files.
+func (c *rowsClosing) write(ctx context.Context) error {
+	id, p := c.books.job.Task.ID, c.books.paper
+	c.receipt = RowsReceipt{Rows: p.Rows, Copies: p.Same, Model: p.Model}
+	name, contentType := c.books.work.output()
+	err := c.Bucket.PutFrom(ctx, storage.ArtifactKey(id, name), contentType, func(results io.Writer) error {
+		out := c.books.work.open(results, p.Rows)
+		return c.Bucket.PutFrom(ctx, storage.ArtifactKey(id, rowsErrors), linesType, func(failures io.Writer) error {
+			bad := rows.NewJSONLines(failures)
+			if err := c.each(ctx, out, bad); err != nil {
+				return err
+			}
+			return errors.Join(out.Close(), bad.Close())
+		})
+	})
+	if err != nil {
+		return err
+	}
+	r := &c.receipt
+	c.finished.Counts = task.Counts{Total: r.Rows, Succeeded: r.Succeeded, Failed: r.Failed, Cancelled: r.Cancelled}
+	c.finished.Outcome = task.Partial
+	switch {
+	case r.Succeeded == 0:
+		c.finished.Outcome = task.None
+	case r.Succeeded == r.Rows:
+		c.finished.Outcome = task.Full
+	}
+	r.Output, r.Errors = name, rowsErrors
+	r.Saved = max(r.Succeeded-r.Copies-int(r.Usage.Requests), 0)
+	return nil
+}
+
+func (c *rowsClosing) each(ctx context.Context, out, bad rows.Output) error {
+	for n := range c.books.paper.Shards {
+		v, err := c.books.shard(ctx, n)
+		if err != nil {
+			return err
+		}
+		for i := range v.rows {
+			if err := c.one(ctx, v, i, out, bad); err != nil {
+				return err
+			}
+		}
+		c.heart.note(func(b *Beat) { b.Done, b.Total = v.shard.To, c.books.paper.Rows })
+	}
+	return nil
+}
+
+// one writes a row into the file of results, and into that of errors if it has none.
+func (c *rowsClosing) one(ctx context.Context, v *shardView, i int, out, bad rows.Output) error {
+	item, result, err := c.books.outcome(ctx, v, i)
+	if err != nil {
+		return err
+	}
+	if item.Status == task.ItemPending {
+		rest := open(item.Index, item.Name, c.rest)
+		item.Status, item.Error = rest.Status, rest.Error
+	}
+	c.count(item)
+	line := rows.Result{Index: item.Index, ID: item.Name, Values: map[string]any{"status": item.Status}}
+	if result != nil {
+		maps.Copy(line.Values, result.values())
+		line.Vector = result.vector()
+		return out.Row(line)
+	}
+	line.Values["error"] = fmt.Sprintf("%s: %s", item.Error.Code, item.Error.Detail)
+	return errors.Join(out.Row(line), bad.Row(line))
+}
+
+func (c *rowsClosing) count(item task.Item) {
+	r, f := &c.receipt, &c.finished
+	r.Calls += item.Attempts
+	r.Usage, f.Simulated = r.Usage.Add(item.Usage), f.Simulated || item.Simulated
+	switch item.Status {
+	case task.ItemSucceeded:
+		r.Succeeded++
+	case task.ItemCancelled:
+		r.Cancelled++
+	default:
+		r.Failed++
+		if f.First == nil {
+			f.First = item.Error
+		}
+	}
+}

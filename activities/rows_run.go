@@ -1,0 +1,244 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
+
+	"longhaul/internal/llm"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// RowsRequest asks to work on a shard of rows.
+type RowsRequest struct {
+	RowsJob
+	Shard int
+}
+
+// RowsDone is what came of a shard, or of several.
+type RowsDone struct {
+	Succeeded int
+	Failed    int
+	Usage     task.Usage
+	Simulated bool
+}
+
+// Add sums two.
+func (d RowsDone) Add(e RowsDone) RowsDone {
+	d.Succeeded, d.Failed, d.Usage = d.Succeeded+e.Succeeded, d.Failed+e.Failed, d.Usage.Add(e.Usage)
+	d.Simulated = d.Simulated || e.Simulated
+	return d
+}
+
+// RunRows works on a shard: it makes the calls that are not on record yet, many side by side, each when the lane lets it, and puts every answer
+// on record before it counts. A call that fails is made again here while its wait is short; when only long waits are left, the shard leaves
+// the worker until the first of them is over. The next attempt finds on record what this one did.
+func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, error) {
+	heart := startHeart(ctx, "working on rows")
+	defer heart.Stop()
+	books, err := openBooks(ctx, a.Bucket, req.RowsJob)
+	if err != nil {
+		return RowsDone{}, err
+	}
+	view, err := books.shard(ctx, req.Shard)
+	if err != nil {
+		return RowsDone{}, err
+	}
+	view.journal.Log = a.Log
+	run := &rowsRun{shardView: view, do: a, heart: heart}
+	if err := run.all(ctx); err != nil {
+		return RowsDone{}, err
+	}
+	return run.done()
+}
+
+// rowsRun is a shard at work.
+type rowsRun struct {
+	*shardView
+	do    *Activities
+	heart *heart
+
+	mu    sync.Mutex
+	later time.Time // when the first of the calls that wait for long may be made; zero for none
+}
+
+// all makes every call that is left.
+func (r *rowsRun) all(ctx context.Context) error {
+	g, calls := errgroup.WithContext(ctx)
+	for _, c := range r.calls {
+		g.Go(func() error { return r.one(calls, c) })
+	}
+	err := g.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return stopped(ctx, Beat{})
+	case err != nil:
+		return err
+	case !r.later.IsZero():
+		e := task.Errorf(task.RateLimited, "the provider's limit is used up until %s", r.later.UTC().Format(time.RFC3339))
+		return again(e, Beat{}, pause(time.Until(r.later), 1))
+	}
+	return nil
+}
+
+// one takes a call to its end, in parts where it does not fit its rows.
+func (r *rowsRun) one(ctx context.Context, c rowCall) error {
+	made, err := r.settle(ctx, c)
+	if err != nil || !made.Split {
+		return err
+	}
+	for _, part := range c.parts() {
+		if err := r.one(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowPatience is how long a call waits inside its shard for its next attempt.
+const rowPatience = 30 * time.Second
+
+// settle makes a call until it has an answer or has failed for good, and puts that on record. One that must wait for long is left for a later
+// attempt of the shard: its record is then empty.
+func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
+	if known, ok, err := r.record(c); err != nil || ok {
+		r.tick(c)
+		return known, err
+	}
+	key, err := r.key(c)
+	if err != nil {
+		return rowRecord{}, err
+	}
+	q := r.asking(c, key)
+	for {
+		made, wait, err := r.attempt(ctx, q, c)
+		switch {
+		case err != nil:
+			return rowRecord{}, err
+		case wait > rowPatience:
+			r.leave(time.Now().Add(wait))
+			return rowRecord{}, nil
+		case wait > 0:
+			if !sleep(ctx, wait) {
+				return rowRecord{}, ctx.Err()
+			}
+		default:
+			if err := r.journal.Record(context.WithoutCancel(ctx), key, made); err != nil {
+				return rowRecord{}, err
+			}
+			r.tick(c)
+			return made, nil
+		}
+	}
+}
+
+// attempt makes one provider call, and gives what came of it for good, or how long to wait before the next.
+func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRecord, wait time.Duration, err error) {
+	got, err := q.attempt(ctx)
+	if ctx.Err() != nil {
+		return made, 0, ctx.Err()
+	}
+	b := q.heart.now()
+	made = rowRecord{Calls: b.Calls, Wasted: b.Wasted, By: r.task.ID}
+	failed, ours := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case err == nil:
+		made.Answer, made.Split = &got, c.parts != nil && !r.fits(c, got)
+		return made, 0, nil
+	case c.parts != nil && errors.Is(err, llm.ErrBatchTooLarge):
+		made.Split = true
+		return made, 0, nil
+	case !ours:
+		return made, 0, err
+	case failed.NonRetryable():
+		return made, 0, failed.Details(&made.Error)
+	default:
+		return made, max(failed.NextRetryDelay(), atOnce), nil
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// leave notes that a call is made later.
+func (r *rowsRun) leave(until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.later.IsZero() || until.Before(r.later) {
+		r.later = until
+	}
+}
+
+// tick counts the rows of a call that is on record.
+func (r *rowsRun) tick(c rowCall) {
+	r.heart.note(func(b *Beat) { b.Done, b.Total = min(b.Done+len(c.rows), len(r.rows)), len(r.rows) })
+}
+
+// done counts the rows of the shard. Those that are copies of an earlier row are counted when that one has its outcome.
+func (r *rowsRun) done() (d RowsDone, err error) {
+	for i := range r.rows {
+		item, _, err := r.outcome(i)
+		if err != nil {
+			return d, err
+		}
+		d.Usage, d.Simulated = d.Usage.Add(item.Usage), d.Simulated || item.Simulated
+		switch item.Status {
+		case task.ItemFailed:
+			d.Failed++
+		default:
+			d.Succeeded++
+		}
+	}
+	return d, nil
+}
+
+// asking is one call on its way.
+func (r *rowsRun) asking(c rowCall, key string) *asking {
+	q := &asking{
+		Activities: r.do, heart: &rowDiary{}, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
+	}
+	switch req := c.request.(type) {
+	case llm.Request:
+		req.Model = r.model
+		q.req, q.targets, q.send = req, r.do.Router.Targets(r.model), q.complete
+	case llm.EmbedRequest:
+		q.targets, q.send = r.do.Router.Same(r.model), q.vectors(req)
+		q.splits = func(err error) bool { return c.parts != nil && errors.Is(err, llm.ErrBatchTooLarge) }
+	}
+	return q
+}
+
+// rowDiary is what is known of the calls for one row.
+type rowDiary struct {
+	mu   sync.Mutex
+	beat Beat
+}
+
+func (d *rowDiary) now() Beat {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.beat
+}
+
+func (d *rowDiary) note(change func(*Beat)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change(&d.beat)
+}
+
+func (d *rowDiary) tell(context.Context) {}
+
+func (d *rowDiary) last(context.Context) Beat { return d.now() }

@@ -1,0 +1,153 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/task"
+)
+
+// The steps of a task over rows, as its readers see them.
+const (
+	stepCheck = "check"
+	stepRows  = "rows"
+)
+
+var rowSteps = []string{stepFetch, stepCheck, stepRows, stepStore}
+
+// rowActivities says to which step each activity belongs.
+var rowActivities = map[string]string{"FetchRows": stepFetch, "PlanRows": stepCheck, "RunRows": stepRows, "FinishRows": stepStore}
+
+// rowKind is a kind whose items are the rows of a file.
+func rowKind(name, title, description, example string, input func() Input) Kind {
+	return Kind{
+		Name: name, Title: title, Description: description, Example: example, Input: input,
+		Steps: rowSteps, StepOf: rowActivities, Rows: true, run: Rows, check: func(in Input) error { return activities.CheckRows(in) },
+	}
+}
+
+func generateKind() Kind {
+	return rowKind("generate", "Generate texts from rows",
+		"Writes a text, or JSON of a schema, for every row of a file from a template. Results come as one file in the order of the input; a row is paid once.",
+		`{"kind":"generate","input":{"rows":[{"product":"a lighthouse lamp"},{"product":"a brass compass"}],"template":"Write one sentence about {{product}}."}}`,
+		func() Input { return new(task.GenerateInput) })
+}
+
+func classifyKind() Kind {
+	return rowKind("classify", "Classify rows",
+		"Gives every row of a file one of your labels, or several, with how sure the model is. Short rows share a call.",
+		`{"kind":"classify","input":{"rows":["My parcel never came.","How do I change my password?"],"labels":[{"name":"delivery"},{"name":"account"}]}}`,
+		func() Input { return new(task.ClassifyInput) })
+}
+
+func embedKind() Kind {
+	return rowKind("embed", "Turn rows into vectors",
+		"Gives every row of a file its vector. Rows share calls; texts that are the same are paid once.",
+		`{"kind":"embed","input":{"rows":["The harbour was rebuilt in 1911.","Larger ships call now."]}}`,
+		func() Input { return new(task.EmbedInput) })
+}
+
+// RowsCarry is what a task over rows takes along into its next run.
+type RowsCarry struct {
+	Plan activities.RowsPlan
+	Next int // the first shard that has not been started
+	Done activities.RowsDone
+}
+
+// shardsAtOnce is how many shards are worked on side by side: enough rows for the lanes of a dozen workers.
+const shardsAtOnce = 32
+
+// Rows works on the rows of a file, shard by shard: it checks all of them before anything is spent, keeps a window of shards
+// at work, and writes one file in the order of the input.
+func Rows(ctx workflow.Context, start Start) (Ending, error) {
+	return conduct(ctx, start, rowSteps, func(run *Run) work {
+		b := &batch{run: run}
+		if start.Rows != nil {
+			b.RowsCarry = *start.Rows
+		}
+		return b
+	})
+}
+
+// batch is a task over rows at work.
+type batch struct {
+	RowsCarry
+	run     *Run
+	running int
+}
+
+func (b *batch) do(ctx workflow.Context) error {
+	if b.Plan.Shards == 0 {
+		if err := b.plan(ctx); err != nil {
+			return err
+		}
+	}
+	b.run.enter(stepRows)
+	for b.Next < b.Plan.Shards && ctx.Err() == nil && !historyLong(ctx) {
+		if err := workflow.Await(ctx, func() bool { return b.running < shardsAtOnce }); err != nil {
+			break // the task stops; what runs is told by its own context
+		}
+		n := b.Next
+		b.Next++
+		b.running++
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			b.shard(ctx, n)
+			b.running--
+		})
+	}
+	clean, _ := workflow.NewDisconnectedContext(ctx)
+	if err := workflow.Await(clean, func() bool { return b.running == 0 }); err != nil {
+		return err
+	}
+	if b.Next < b.Plan.Shards && ctx.Err() == nil {
+		return workflow.NewContinueAsNewError(ctx, b.run.Facts.Kind, Start{Facts: b.run.Facts, Snapshot: &b.run.state, Rows: &b.RowsCarry})
+	}
+	return nil
+}
+
+func (b *batch) finish(ctx workflow.Context, why *task.Error) (finished activities.Finished, err error) {
+	books := activities.RowsFinish{RowsJob: b.job(), Rest: why, StartedAt: b.run.state.StartedAt}
+	err = workflow.ExecuteActivity(documentWork(ctx, "write the results"), call.FinishRows, books).Get(ctx, &finished)
+	return finished, err
+}
+
+func (b *batch) job() activities.RowsJob {
+	return activities.RowsJob{Task: b.run.Facts.task(), Kind: b.run.Facts.Kind, InputKey: b.run.Facts.InputKey}
+}
+
+// plan fetches the file and checks every row of it.
+func (b *batch) plan(ctx workflow.Context) error {
+	if err := workflow.ExecuteActivity(documentWork(ctx, "fetch the rows"), call.FetchRows, b.job()).Get(ctx, nil); err != nil {
+		return err
+	}
+	b.run.enter(stepCheck)
+	b.run.say(ctx, "checking the rows")
+	return workflow.ExecuteActivity(documentWork(ctx, "check the rows"), call.PlanRows, b.job()).Get(ctx, &b.Plan)
+}
+
+// shard works on one shard and adds what it did. A shard that breaks loses only its rows without an outcome.
+func (b *batch) shard(ctx workflow.Context, n int) {
+	req := activities.RowsRequest{RowsJob: b.job(), Shard: n}
+	t := req.Task
+	t.Queue = b.Plan.Queue
+	about := fmt.Sprintf("shard %d of %d", n+1, b.Plan.Shards)
+	var done activities.RowsDone
+	err := workflow.ExecuteActivity(modelCall(ctx, t, about), call.RunRows, req).Get(ctx, &done)
+	if err != nil {
+		workflow.GetLogger(ctx).Error("shard ended badly", "task", b.run.Facts.ID, "shard", n, "error", err)
+	}
+	b.Done = b.Done.Add(done)
+	b.show(ctx)
+}
+
+// show puts how far the task is before its readers.
+func (b *batch) show(ctx workflow.Context) {
+	b.run.state.Usage, b.run.state.Simulated = b.Done.Usage, b.Done.Simulated
+	done := b.Done.Succeeded + b.Done.Failed
+	b.run.checkBudget()
+	b.run.advance(ctx, float64(done)/float64(max(b.Plan.Rows, 1)), task.Counts{
+		Total: b.Plan.Rows, Succeeded: b.Done.Succeeded, Failed: b.Done.Failed, Pending: b.Plan.Rows - done,
+	})
+}
