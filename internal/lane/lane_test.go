@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"longhaul/internal/lane"
@@ -273,7 +272,7 @@ func TestLane_givesUpWhileTurnedAway(t *testing.T) {
 		for range 40 {
 			all.Go(func() {
 				_, err := l.Enter(ctx, "acme", 1, patient)
-				assert.Error(t, err)
+				require.Error(t, err)
 			})
 		}
 		synctest.Wait()
