@@ -86,6 +86,9 @@ func (g *agent) do(ctx workflow.Context) error {
 	}
 	g.run.enter(stepWork)
 	for !g.Answered {
+		if ctx.Err() != nil { // a new run would not know of it
+			return ctx.Err()
+		}
 		if historyLong(ctx) {
 			return g.goOn(ctx)
 		}

@@ -1,10 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -74,13 +75,20 @@ func (e *Engine) keepAnswer(ctx context.Context, t task.Task, reply task.Reply) 
 		return task.Errorf(task.Conflict, "the task has no open request %q", reply.Request)
 	case err != nil:
 		return err
-	case reflect.DeepEqual(before, reply):
+	case same(before, reply):
 		return nil // the same again: perhaps it was not heard the first time
 	case before.Action == task.Expire:
 		return task.Errorf(task.Conflict, "the time to answer was over; the task went on without")
 	default:
 		return task.Errorf(task.Conflict, "it was answered before: %s", before.Action)
 	}
+}
+
+// same reports whether two replies say the same, however their JSON is written.
+func same(a, b task.Reply) bool {
+	one, err := json.Marshal(a)
+	other, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(one, other)
 }
 
 // fits refuses an answer that does not belong to its request.
