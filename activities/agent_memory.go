@@ -10,6 +10,11 @@ import (
 	"longhaul/internal/task"
 )
 
+// memory stands in for the turns before one.
+type memory struct {
+	Text string `json:"text"`
+}
+
 // CompactRequest asks to remember a stretch of a conversation as a whole.
 type CompactRequest struct {
 	Task     Task
