@@ -93,7 +93,7 @@ type Price struct {
 
 // All are the providers, the first first. Where nothing was said about the first, it is the first of the others.
 func (l LLM) All() []Provider {
-	if l.Simulated() && len(l.Providers) > 0 {
+	if l.BaseURL == "" && len(l.Providers) > 0 {
 		return l.Providers
 	}
 	first := Provider{
@@ -103,8 +103,8 @@ func (l LLM) All() []Provider {
 	return append([]Provider{first}, l.Providers...)
 }
 
-// Simulated reports whether the first provider is the built-in model, because it was given no address.
-func (l LLM) Simulated() bool { return l.BaseURL == "" }
+// Simulated reports whether the built-in model answers, because no provider was given.
+func (l LLM) Simulated() bool { return l.BaseURL == "" && len(l.Providers) == 0 }
 
 // Video is the provider that renders videos.
 type Video struct {
