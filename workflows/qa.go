@@ -215,6 +215,7 @@ func (q *qa) spend(question int, answer activities.Answer, err error) {
 	used := spent(answer, err)
 	q.run.state.Usage = q.run.state.Usage.Add(used.Usage)
 	q.run.state.Simulated = q.run.state.Simulated || answer.Simulated
+	q.run.checkBudget()
 	if question >= 0 {
 		so := q.SoFar[question]
 		so.Usage, so.Calls = so.Usage.Add(used.Usage), so.Calls+used.Calls

@@ -53,14 +53,40 @@ func topic(prompt string) string {
 }
 
 // ask runs a qa task to its end.
-func (b *bench) ask(in task.QAInput) workflows.Snapshot {
+func (b *bench) ask(in task.QAInput) workflows.Snapshot { return b.runQA(b.startQA(in)) }
+
+func (b *bench) startQA(in task.QAInput) workflows.Facts {
 	in.Normalize()
 	key := storage.InputKey(b.id, "test")
 	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), key, in))
-	facts := workflows.Facts{ID: b.id, Kind: "qa", Tenant: "acme", Lineage: b.id, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
+	return workflows.Facts{ID: b.id, Kind: "qa", Tenant: "acme", Lineage: b.id, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
+}
+
+func (b *bench) runQA(facts workflows.Facts) workflows.Snapshot {
 	b.env.ExecuteWorkflow("qa", workflows.Start{Facts: facts})
 	require.True(b.t, b.env.IsWorkflowCompleted())
 	return b.state()
+}
+
+// A budget that is used up ends the task with the answers it has. Calls on their way are still paid for.
+func TestQA_budget(t *testing.T) {
+	t.Parallel()
+	b := newQABench(t)
+	b.price(t, 1)
+	in := task.QAInput{Documents: []task.Document{{Name: "note", Text: "It was rebuilt in 1911."}}}
+	for i := range 300 {
+		in.Questions = append(in.Questions, fmt.Sprintf("Question %d: what is said about rebuilt?", i))
+	}
+	facts := b.startQA(in)
+	facts.Budget = 1
+	s := b.runQA(facts)
+	require.Equal(t, task.BudgetExceeded, s.Error.Code)
+	require.Equal(t, task.Partial, s.Outcome)
+	answers, _ := b.calls()
+	require.Less(t, answers, 300)
+	require.Equal(t, answers, s.Progress.Counts.Succeeded)
+	require.Equal(t, 300-answers, s.Progress.Counts.Failed)
+	require.Equal(t, task.BudgetExceeded, b.items()[299].Error.Code)
 }
 
 func (b *bench) answers() activities.QAOutput {
