@@ -80,6 +80,7 @@ type TurnRequest struct {
 	Turn      int      // its number, from 1
 	Memory    int      // the turns up to this one are remembered as a whole; 0 for none
 	Messages  []string // keys of replies that the model has not heard yet
+	Shrunk    int      // how often results of tools are shown shorter
 	Last      string   // why it must come to an end now, for the model; "" lets it go on
 }
 
@@ -180,12 +181,12 @@ func uses(calls []llm.ToolCall, tools []tool.Definition) []ToolUse {
 		use := ToolUse{Tool: c.Name, Same: hex.EncodeToString(sum[:8]), Fault: c.Fault != ""}
 		if d, ok := find(tools, c.Name); ok && !use.Fault {
 			use.Builtin, use.Approval = d.Spec.Builtin, d.Approval
-			use.Fault = d.Approval && len(c.Arguments) > mostShown
+			use.Fault = toPerson(d) && tooLarge(c.Arguments)
 		}
 		if use.Approval && !use.Fault {
 			use.Arguments = c.Arguments
 		}
-		if use.Builtin == tool.AskUser {
+		if use.Builtin == tool.AskUser && !use.Fault {
 			var asked tool.AskUserArguments
 			_ = json.Unmarshal(c.Arguments, &asked) // valid by the tool's schema
 			use.Question, use.Choices = asked.Question, asked.Choices
@@ -193,6 +194,15 @@ func uses(calls []llm.ToolCall, tools []tool.Definition) []ToolUse {
 		all = append(all, use)
 	}
 	return all
+}
+
+// toPerson reports whether a person is shown the arguments of a tool's calls.
+func toPerson(d tool.Definition) bool { return d.Approval || d.Spec.Builtin == tool.AskUser }
+
+// tooLarge reports whether arguments are more than a person is shown, as JSON writes them.
+func tooLarge(arguments json.RawMessage) bool {
+	text, err := json.Marshal(arguments)
+	return err != nil || len(text) > mostShown
 }
 
 func find(tools []tool.Definition, name string) (tool.Definition, bool) {

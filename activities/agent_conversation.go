@@ -73,20 +73,20 @@ func (a *Activities) conversation(ctx context.Context, req TurnRequest, in task.
 		if err := a.Bucket.GetJSON(ctx, storage.AgentMemoryKey(req.Task.ID, req.Memory), &m); err != nil {
 			return nil, err
 		}
-		messages = append(messages, llm.Message{Role: "user", Content: "What happened so far, in short:\n" + m.Text})
+		messages = append(messages, llm.Message{Role: "user", Content: "A record of what happened so far stands in place of the turns before:\n" + quote("record", "", m.Text)})
 	}
-	more, err := a.turns(ctx, req.Task, req.Memory+1, req.Turn-1)
+	more, err := a.turns(ctx, req.Task, req.Memory+1, req.Turn-1, mostTold>>(2*req.Shrunk))
 	return append(messages, more...), err
 }
 
-// turns reads a stretch of the conversation, the first and the last turn included.
-func (a *Activities) turns(ctx context.Context, t Task, from, to int) ([]llm.Message, error) {
+// turns reads a stretch of the conversation, the first and the last turn included, with at most so many bytes of each result.
+func (a *Activities) turns(ctx context.Context, t Task, from, to, most int) ([]llm.Message, error) {
 	parts := make([][]llm.Message, max(to-from+1, 0))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(32)
 	for i := range parts {
 		g.Go(func() (err error) {
-			parts[i], err = a.oneTurn(ctx, t, from+i)
+			parts[i], err = a.oneTurn(ctx, t, from+i, most)
 			return err
 		})
 	}
@@ -102,7 +102,7 @@ func (a *Activities) turns(ctx context.Context, t Task, from, to int) ([]llm.Mes
 
 // oneTurn reads a turn and what came of its calls. A call without a result has one all the same, or no
 // provider would take the conversation any more.
-func (a *Activities) oneTurn(ctx context.Context, t Task, number int) ([]llm.Message, error) {
+func (a *Activities) oneTurn(ctx context.Context, t Task, number, most int) ([]llm.Message, error) {
 	var kept turn
 	if err := a.Bucket.GetJSON(ctx, storage.AgentTurnKey(t.ID, number), &kept); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (a *Activities) oneTurn(ctx context.Context, t Task, number int) ([]llm.Mes
 		if err != nil {
 			return nil, err
 		}
-		messages = append(messages, llm.Message{Role: "tool", ToolCallID: c.ID, Content: result.told(c.ID)})
+		messages = append(messages, llm.Message{Role: "tool", ToolCallID: c.ID, Content: result.told(c.ID, most)})
 	}
 	return messages, nil
 }
@@ -131,20 +131,28 @@ func (a *Activities) oneTurn(ctx context.Context, t Task, number int) ([]llm.Mes
 const mostTold = 12_000
 
 // told is what the model is told of a result. It is never empty.
-func (r callResult) told(id string) string {
+func (r callResult) told(id string, most int) string {
 	text := r.Text
-	if len(text) > mostTold {
-		cut := strings.ToValidUTF8(text[:mostTold], "")
+	if len(text) > most {
+		cut := strings.ToValidUTF8(text[:most], "")
 		shown := utf8.RuneCountInString(cut)
 		text = fmt.Sprintf("%s\n[cut here: these are %d of %d characters; the rest: read_more with call %q and offset %d]", cut, shown, utf8.RuneCountInString(r.Text), id, shown)
 	}
 	if r.IsError {
 		text = "Error: " + text
 	}
-	if strings.TrimSpace(text) == "" {
+	if text = strings.Map(printable, text); strings.TrimSpace(text) == "" {
 		return "(the result is empty)"
 	}
 	return text
+}
+
+// printable drops control characters, which say nothing to a model: terminals' colours, zeros.
+func printable(r rune) rune {
+	if r < ' ' && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
 }
 
 // agentOrders is the system message of an agent.

@@ -43,7 +43,7 @@ func (a *Activities) CompactConversation(ctx context.Context, req CompactRequest
 		}
 		fmt.Fprintf(&text, "Earlier: %s\n\n", m.Text)
 	}
-	messages, err := a.turns(ctx, req.Task, req.Memory+1, req.Upto)
+	messages, err := a.turns(ctx, req.Task, req.Memory+1, req.Upto, mostTold)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -61,6 +61,9 @@ func (a *Activities) RunTool(ctx context.Context, req ToolRequest) (ToolDone, er
 		return ToolDone{}, err
 	}
 	kept := callResult{Text: result.Text, IsError: result.IsError}
+	if result.Truncated {
+		kept.Text += "\n[the end is missing: the result was longer than can be kept]"
+	}
 	return ToolDone{IsError: kept.IsError, Decided: r.reply.Action}, a.Bucket.PutJSON(context.WithoutCancel(ctx), key, kept)
 }
 
@@ -129,7 +132,7 @@ func (r *toolRun) refused() *tool.Result {
 		return refusal("%s", r.Instead)
 	case r.call.Fault != "":
 		return refusal("%s", r.call.Fault)
-	case r.tool.Approval && len(r.call.Arguments) > mostShown:
+	case toPerson(r.tool) && tooLarge(r.call.Arguments):
 		return refusal("the arguments have %d bytes, more than the %d that a person can be shown; make them shorter", len(r.call.Arguments), mostShown)
 	case r.reply.Action == task.Deny:
 		return refusal("a person denied this call and it was not made. %s", r.reply.Reason)

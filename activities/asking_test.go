@@ -122,6 +122,9 @@ func TestFallback(t *testing.T) {
 		"key refused":        {[]llmtest.Reply{llmtest.Fail(http.StatusUnauthorized, `{"error":{"message":"no"}}`)}, 1, 1, "", 70},
 		"no such model":      {[]llmtest.Reply{llmtest.Fail(http.StatusNotFound, `{"error":{"message":"no such model","code":"model_not_found"}}`)}, 1, 1, "", 70},
 		"cut, and cut again": {[]llmtest.Reply{cut(8)}, 2, 1, "", 2*(5+2*8) + 70},
+		"cut, and longer refused": {
+			[]llmtest.Reply{cut(8), llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"This model's maximum context length is 4096 tokens"}}`)}, 2, 1, "", 5 + 2*8 + 70,
+		},
 		"content refused": {
 			[]llmtest.Reply{llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"no","code":"content_filter"}}`)}, 1, 0, task.ContentFiltered, 0,
 		},

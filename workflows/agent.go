@@ -1,12 +1,14 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities"
+	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
 
@@ -36,8 +38,27 @@ func agentKind() Kind {
 		Input:       func() Input { return new(task.AgentInput) },
 		Example:     `{"kind":"agent","input":{"goal":"What time is it in Tokyo and in Lima, and how many hours lie between them?","tools":[{"builtin":"time"},{"builtin":"calculator"}]}}`,
 		Hears:       true,
+		check:       checkAgent,
 		run:         Agent,
 	}
+}
+
+// checkAgent refuses what an agent would find out only in the end.
+func checkAgent(in Input) error {
+	form := in.(*task.AgentInput).OutputSchema //nolint:forcetypeassert // it is the kind's own
+	if form == nil {
+		return nil
+	}
+	text, err := json.Marshal(form)
+	if err == nil {
+		_, err = schema.Compile(text)
+	}
+	if err != nil {
+		e := task.Errorf(task.Invalid, "output_schema: %s", err)
+		e.Errors = []task.FieldError{{Pointer: "/input/output_schema", Detail: err.Error()}}
+		return e
+	}
+	return nil
 }
 
 // AgentCarry is what an agent takes along into its next run. It is small however long the conversation is: that is in the
@@ -48,6 +69,7 @@ type AgentCarry struct {
 	Turn      int      // the last turn that was made
 	Memory    int      // the turns up to this one are remembered as a whole
 	Compacted int      // how often that was done
+	Shrunk    int      // how often results of tools are shown shorter
 	ToolCalls int      // that were carried out
 	Context   int      // tokens that the conversation has, about
 	Messages  []string // keys of what a person said and the model has not heard
@@ -63,13 +85,15 @@ type agent struct {
 	AgentCarry
 	run     *Run
 	replies map[string]bool // requests that somebody answered
+	asking  workflow.Semaphore
+	failed  error // of a last turn that gave nothing
 }
 
 // Agent works towards a goal: turn by turn the model says what is to be done, the tools do it, and a person is asked
 // where one must be.
 func Agent(ctx workflow.Context, start Start) (Ending, error) {
 	return conduct(ctx, start, agentSteps, func(run *Run) work {
-		g := &agent{run: run, replies: map[string]bool{}}
+		g := &agent{run: run, replies: map[string]bool{}, asking: workflow.NewSemaphore(ctx, mostAsked)}
 		if start.Agent != nil {
 			g.AgentCarry = *start.Agent
 		}
@@ -92,11 +116,12 @@ func (g *agent) do(ctx workflow.Context) error {
 		}
 		g.stop()
 		turn, err := g.turn(ctx)
-		if tooLong(err) && g.older() > g.Memory {
-			err = g.compact(ctx)
-			if err == nil {
-				continue
-			}
+		if tooLong(err) && g.makeRoom(ctx) {
+			continue
+		}
+		if err != nil && g.Stopped != "" && ctx.Err() == nil {
+			g.failed = err // it ends with what it said before
+			return nil
 		}
 		if err != nil {
 			return err
@@ -119,6 +144,9 @@ func (g *agent) finish(ctx workflow.Context, _ *task.Error) (finished activities
 		Turns: g.Turn, ToolCalls: g.ToolCalls, Compacted: g.Compacted, Answered: g.Answered, Stopped: g.Stopped,
 	}
 	err = workflow.ExecuteActivity(documentWork(ctx, "store the result"), call.FinishAgent, books).Get(ctx, &finished)
+	if err == nil && finished.Outcome == task.None && g.failed != nil {
+		finished.First = reason(g.failed) // rather than that nothing came of it
+	}
 	return finished, err
 }
 
@@ -160,7 +188,7 @@ func (g *agent) prepare(ctx workflow.Context) error {
 func (g *agent) turn(ctx workflow.Context) (activities.Turn, error) {
 	req := activities.TurnRequest{
 		Task: g.run.Facts.task(), InputKey: g.run.Facts.InputKey, Documents: g.Documents,
-		Turn: g.Turn + 1, Memory: g.Memory, Messages: g.Messages, Last: g.lastOrder(),
+		Turn: g.Turn + 1, Memory: g.Memory, Messages: g.Messages, Shrunk: g.Shrunk, Last: g.lastOrder(),
 	}
 	g.run.say(ctx, fmt.Sprintf("turn %d: thinking", req.Turn))
 	var turn activities.Turn
@@ -219,6 +247,19 @@ const turnsKept = 3
 
 // older is the last turn that may be compacted.
 func (g *agent) older() int { return g.Turn - turnsKept }
+
+// mostShrunk is how often results are shown shorter: to a quarter each time.
+const mostShrunk = 3
+
+// makeRoom makes a conversation shorter that the model finds too long, and reports whether it could: the older turns become a memory,
+// and if there are none, the results of tools are shown shorter.
+func (g *agent) makeRoom(ctx workflow.Context) bool {
+	if g.older() > g.Memory {
+		return g.compact(ctx) == nil
+	}
+	g.Shrunk++
+	return g.Shrunk <= mostShrunk
+}
 
 // compact turns the older part of the conversation into a memory of it, before it outgrows the model.
 func (g *agent) compact(ctx workflow.Context) error {

@@ -56,9 +56,16 @@ func (g *agent) one(ctx workflow.Context, use activities.ToolUse, req activities
 	return workflow.ExecuteActivity(toolWork(ctx, about), call.RunTool, req).Get(ctx, nil)
 }
 
+// mostAsked is how much a person is asked at a time: all of it stands in the task that everybody reads.
+const mostAsked = 8
+
 // askPerson waits for a person's word about a call, until the time for it is over, and names the request. What was
 // decided is in the bucket.
 func (g *agent) askPerson(ctx workflow.Context, use activities.ToolUse, n int) (string, error) {
+	if err := g.asking.Acquire(ctx, 1); err != nil {
+		return "", err
+	}
+	defer g.asking.Release(1)
 	now := workflow.Now(ctx)
 	req := task.InputRequest{
 		ID: fmt.Sprintf("call-%d-%d", g.Turn, n+1), Kind: "approval", Tool: use.Tool, Arguments: use.Arguments,
@@ -87,7 +94,8 @@ func (g *agent) runTask(ctx workflow.Context, req *activities.ToolRequest) error
 		req.Instead = made.Refused
 		return nil
 	}
-	err := startChild(ctx, g.run.Facts, id, made)
+	ending, err := startChild(ctx, g.run.Facts, id, made, g.run.left())
+	g.run.state.Started = g.run.state.Started.Add(ending.Usage)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

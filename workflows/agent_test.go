@@ -472,6 +472,70 @@ func TestAgent_startsATask(t *testing.T) {
 	require.Contains(t, results[1], "/documents")
 }
 
+// What a person is to be shown must fit into the task: what is larger goes back to the model.
+func TestAgent_asksTooMuch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	large := strings.Repeat("<", 4000) // six bytes each in JSON
+	ask := llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "ask_user", Arguments: fmt.Sprintf(`{"question":"Which?","choices":[%q]}`, large)})
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{book, {Builtin: "ask_user"}}}, ask, uses("book", large), says("done")))
+	require.Equal(t, task.Succeeded, s.State)
+	for _, call := range b.provider.Calls()[1:] {
+		require.Contains(t, call.Results[0], "make them shorter")
+	}
+	require.Empty(t, b.tools.made())
+}
+
+// A turn that is too wide for the model is shown shorter, when there is nothing older to forget.
+func TestAgent_wideTurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.tools.long = 20_000
+	b.do.ContextTokens = 1_000_000
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, says("never"))
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		switch {
+		case len(c.Results) == 0:
+			return uses("look", "a", "b", "c", "d", "e", "f")
+		case len(c.Prompt) > 30_000:
+			return llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
+		default:
+			return says("done")
+		}
+	})
+	s := b.runAgent(facts)
+	require.Equal(t, task.Full, s.Outcome, "%v", s.Error)
+	require.Len(t, b.tools.made(), 6)
+}
+
+// A last turn that gives nothing leaves what was said before it.
+func TestAgent_lastTurnFails(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.do.MaxAttempts = 1
+	talk := llmtest.Stream(llmtest.Delta("So far: one.", ""),
+		llmtest.Choice(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"look","arguments":"{\"q\":\"a\"}"}}]}`, ""), llmtest.Delta("", "tool_calls"), "[DONE]")
+	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}, MaxSteps: 2}, talk, llmtest.Stream(llmtest.Delta("", "stop"), "[DONE]")))
+	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
+	require.Equal(t, task.Partial, s.Outcome)
+	require.Equal(t, "So far: one.", b.agentOutput().Report)
+}
+
+// What a task costs that an agent started counts towards the agent's budget.
+func TestAgent_budgetOfTasks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	b.provider.On("The harbour", says("A harbour.")) // 110
+	run := llmtest.ToolCalls(llmtest.Usage{Input: 10}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."}]}}`})
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, run, says("so far"))
+	facts.Budget = 125
+	s := b.runAgent(facts)
+	require.Contains(t, b.agentOutput().Stopped, "budget")
+	require.InDelta(t, 110, s.Started.Cost.Amount, 0.001)
+	require.InDelta(t, 120, s.Usage.Cost.Amount, 0.001)
+}
+
 // The budget ends the work early enough to say what there is.
 func TestAgent_budget(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,7 @@ type Kind struct {
 	StepOf map[string]string // the step that each of its activities belongs to
 	Hears  bool              // messages may be sent to it while it runs
 
+	check    func(Input) error // refuses an input for what its schema cannot tell; nil takes any
 	run      func(workflow.Context, Start) (Ending, error)
 	children map[string]any // its child workflows, by name
 }
@@ -70,6 +71,9 @@ func (k Kind) Decode(raw json.RawMessage) (Input, error) {
 		return nil, task.Errorf(task.Invalid, "the input does not fit the kind %s: %s", k.Name, err)
 	}
 	in.Normalize()
+	if k.check != nil {
+		return in, k.check(in)
+	}
 	return in, nil
 }
 

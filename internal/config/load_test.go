@@ -269,6 +269,9 @@ func TestLoad_providersMistakes(t *testing.T) {
 		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {input: .nan}}]}]`: "input: NaN is not a price",
 		`[{name: a, base_url: "https://x.example", models: [{as: m}]}]`:                         "model number 1: name: must be set",
 		`[just-a-name]`: "a map of settings",
+		`[{name: a, base_url: "https://x.example", models: [{name: m}, {name: m}]}]`:         "name: m is taken",
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {input: 1}}]}]`: "a price needs input and output",
+		`[{name: a, base_url: "https://x.example", concurrency: -1}]`:                        "concurrency: -1 is too little",
 	} {
 		_, err := config.Load(config.Source{Dir: folder(t, "llm:\n  providers: "+list+"\n")})
 		require.ErrorContains(t, err, want, list)
@@ -362,4 +365,9 @@ func TestLoad_helpTellsNoToolFlags(t *testing.T) {
 	for _, flag := range []string{"--tools-secrets", "--tools-http", "--tools-mcp"} {
 		require.NotContains(t, help.String(), flag)
 	}
+}
+
+func TestLoad_modelsOfNoProvider(t *testing.T) {
+	_, err := config.Load(config.Source{Dir: folder(t, "llm:\n  requests_per_minute: 5\n  providers: [{name: a, base_url: \"https://x.example\"}]\n")})
+	require.ErrorContains(t, err, "set them under providers")
 }

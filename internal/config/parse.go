@@ -258,6 +258,9 @@ func intoPrice(field **Price, raw any) error {
 		}
 		*part = number
 	}
+	if values["input"] == nil || values["output"] == nil {
+		return errors.New("a price needs input and output, like {input: 0.25, cached: 0.025, output: 2}; 0 is free")
+	}
 	if price.Cached < 0 {
 		price.Cached = price.Input
 	}

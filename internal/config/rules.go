@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -72,6 +73,7 @@ func (c *Config) mistakes() []error {
 		{"api.keys", c.API.checkKeys()},
 		{"worker.listen", checkAddress(c.Worker.Listen)},
 		{"llm.base_url", checkWeb(c.LLM.BaseURL)},
+		{"llm", c.LLM.checkFirst()},
 		{"llm.models", checkModels(c.LLM.Models)},
 		{"llm.providers", c.LLM.checkProviders()},
 		{"tools.http", c.Tools.checkHTTP()},
@@ -154,10 +156,21 @@ func (v Video) check() error {
 	return nil
 }
 
+// checkFirst refuses settings of a first provider that there is not.
+func (l LLM) checkFirst() error {
+	if l.BaseURL == "" && len(l.Providers) > 0 && (len(l.Models) > 0 || l.RequestsPerMinute > 0 || l.TokensPerMinute > 0) {
+		return errors.New("models, requests_per_minute and tokens_per_minute are those of the provider at base_url, and there is none: set them under providers")
+	}
+	return nil
+}
+
 func checkModels(models []Model) error {
 	for i, m := range models {
 		if m.Name == "" {
 			return fmt.Errorf("model number %d: name: must be set", i+1)
+		}
+		if slices.ContainsFunc(models[:i], func(n Model) bool { return n.Name == m.Name }) {
+			return fmt.Errorf("model number %d: name: %s is taken", i+1, m.Name)
 		}
 	}
 	return nil

@@ -73,5 +73,8 @@ func AgentMemoryKey(taskID string, turn int) string {
 	return fmt.Sprintf("tasks/%s/agent/%05d/memory.json", taskID, turn)
 }
 
-// ReplyKey is what a person said to a task: the answer to a request for input, or a message.
-func ReplyKey(taskID, id string) string { return "tasks/" + taskID + "/replies/" + id + ".json" }
+// RepliesPrefix is where what was said to a task is; ReplyKey is one of it: the answer to a request for input, or a message.
+func RepliesPrefix(taskID string) string { return "tasks/" + taskID + "/replies/" }
+
+// ReplyKey is the answer to a request for input, or a message.
+func ReplyKey(taskID, id string) string { return RepliesPrefix(taskID) + id + ".json" }
