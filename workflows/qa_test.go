@@ -77,8 +77,9 @@ func TestQA_budget(t *testing.T) {
 	require.Equal(t, task.Partial, s.Outcome)
 	answers, _ := b.calls()
 	require.Less(t, answers, 300)
-	require.Equal(t, answers, s.Progress.Counts.Succeeded)
-	require.Equal(t, 300-answers, s.Progress.Counts.Failed)
+	counts := s.Progress.Counts
+	require.Positive(t, counts.Succeeded)
+	require.Equal(t, 300, counts.Succeeded+counts.Failed)
 	require.Equal(t, task.BudgetExceeded, b.items()[299].Error.Code)
 }
 
