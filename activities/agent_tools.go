@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"longhaul/internal/llm"
-	"longhaul/internal/schema"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/internal/tool"
@@ -154,11 +153,8 @@ func (r *toolRun) edit() *tool.Result {
 	if len(r.reply.Arguments) == 0 {
 		return nil
 	}
-	compiled, err := schema.Compile(r.tool.Parameters)
-	if err == nil {
-		if found := compiled.Check(r.reply.Arguments); len(found) > 0 {
-			return refusal("a person changed the arguments to ones that do not fit the tool (%s %s); the call was not made", found[0].Pointer, found[0].Detail)
-		}
+	if err := r.tool.Check(r.reply.Arguments); err != nil {
+		return refusal("a person changed the arguments to ones that do not fit the tool. %s", err)
 	}
 	r.call.Arguments = r.reply.Arguments
 	return nil

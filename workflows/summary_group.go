@@ -148,8 +148,7 @@ func (g *group) fetch(ctx workflow.Context, handful []*groupDocument) (had []*gr
 			return nil
 		}
 		g.tell(ctx, stepFetch)
-		req := activities.DocumentRequest{Task: g.start.Task, Group: g.start.Number, Index: d.index}
-		return workflow.ExecuteActivity(documentWork(ctx, "fetch "+d.label), call.FetchDocument, req).Get(ctx, nil)
+		return fetch(ctx, activities.DocumentRequest{Task: g.start.Task, Group: g.start.Number, Index: d.index})
 	})
 	for i, d := range handful {
 		if errs[i] != nil {
@@ -161,8 +160,8 @@ func (g *group) fetch(ctx workflow.Context, handful []*groupDocument) (had []*gr
 	return had
 }
 
-// read gets the text out of documents, in one activity.
-func (g *group) read(ctx workflow.Context, handful []*groupDocument) (texts []activities.Document, err error) {
+// read gets the text out of documents.
+func (g *group) read(ctx workflow.Context, handful []*groupDocument) ([]activities.Document, error) {
 	if len(handful) == 0 {
 		return nil, nil
 	}
@@ -171,12 +170,7 @@ func (g *group) read(ctx workflow.Context, handful []*groupDocument) (texts []ac
 	for _, d := range handful {
 		req.Indexes = append(req.Indexes, d.index)
 	}
-	about := "read " + handful[0].label
-	if n := len(handful); n > 1 {
-		about = fmt.Sprintf("read documents %d to %d", handful[0].index+1, handful[n-1].index+1)
-	}
-	err = workflow.ExecuteActivity(documentWork(ctx, about), call.ReadDocuments, req).Get(ctx, &texts)
-	return texts, err
+	return read(ctx, req)
 }
 
 // tell lets the parent know how the group stands, before long.
