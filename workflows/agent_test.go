@@ -469,7 +469,7 @@ func TestAgent_asksTooMuch(t *testing.T) {
 	b := newBench(t)
 	large := strings.Repeat("<", 4000) // six bytes each in JSON
 	ask := llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "ask_user", Arguments: fmt.Sprintf(`{"question":"Which?","choices":[%q]}`, large)})
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{book, {Builtin: "ask_user"}}}, ask, uses("book", large), says("done")))
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{book, {Builtin: "ask_user"}}}, ask, uses("book", large), says("done")))
 	require.Equal(t, task.Succeeded, s.State)
 	for _, call := range b.provider.Calls()[1:] {
 		require.Contains(t, call.Results[0], "make them shorter")
@@ -494,7 +494,7 @@ func TestAgent_wideTurn(t *testing.T) {
 			return says("done")
 		}
 	})
-	s := b.runAgent(facts)
+	s := b.run(facts)
 	require.Equal(t, task.Full, s.Outcome, "%v", s.Error)
 	require.Len(t, b.tools.made(), 6)
 }
@@ -506,7 +506,7 @@ func TestAgent_lastTurnFails(t *testing.T) {
 	b.do.MaxAttempts = 1
 	talk := llmtest.Stream(llmtest.Delta("So far: one.", ""),
 		llmtest.Choice(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"look","arguments":"{\"q\":\"a\"}"}}]}`, ""), llmtest.Delta("", "tool_calls"), "[DONE]")
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}, MaxSteps: 2}, talk, llmtest.Stream(llmtest.Delta("", "stop"), "[DONE]")))
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}, MaxSteps: 2}, talk, llmtest.Stream(llmtest.Delta("", "stop"), "[DONE]")))
 	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
 	require.Equal(t, task.Partial, s.Outcome)
 	require.Equal(t, "So far: one.", b.agentOutput().Report)
@@ -521,7 +521,7 @@ func TestAgent_budgetOfTasks(t *testing.T) {
 	run := llmtest.ToolCalls(llmtest.Usage{Input: 10}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."}]}}`})
 	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, run, says("so far"))
 	facts.Budget = 125
-	s := b.runAgent(facts)
+	s := b.run(facts)
 	require.Contains(t, b.agentOutput().Stopped, "budget")
 	require.InDelta(t, 110, s.Started.Cost.Amount, 0.001)
 	require.InDelta(t, 120, s.Usage.Cost.Amount, 0.001)
