@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -113,15 +114,8 @@ func (s *shelf) List(_ context.Context, prefix string) (entries []storage.Entry,
 	for key := range s.held {
 		entries = append(entries, storage.Entry{Name: key[len(prefix):]})
 	}
-	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmpText(a.Name, b.Name) })
+	slices.SortFunc(entries, func(a, b storage.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return entries, nil
-}
-
-func cmpText(a, b string) int {
-	if a < b {
-		return -1
-	}
-	return 1
 }
 
 func (s *shelf) Get(_ context.Context, key string) ([]byte, error) { return s.held[key], nil }
@@ -232,7 +226,10 @@ func TestJournal_notJSON(t *testing.T) {
 }
 
 func BenchmarkJournal(b *testing.B) {
-	record := map[string]string{"text": string(make([]byte, 300)), "finish_reason": "stop"}
+	record := struct {
+		Text   string `json:"text"`
+		Tokens int    `json:"tokens"`
+	}{strings.Repeat("x", 300), 70}
 	for _, recorders := range []int{1, 50, 200} {
 		b.Run(fmt.Sprint("recorders=", recorders), func(b *testing.B) {
 			store, err := storage.Open(b.Context(), "file://"+b.TempDir())

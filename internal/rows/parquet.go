@@ -70,9 +70,7 @@ func (p *Parquet) Row(r Result) error {
 	}
 	row := make(parquet.Row, 0, len(p.columns)+max(len(r.Vector), 1))
 	for _, c := range p.columns {
-		value := p.value(r, c)
-		p.bytes += len(value.ByteArray()) + 8
-		row = append(row, value)
+		row = append(row, p.value(r, c))
 	}
 	row = p.appendVector(row, r.Vector)
 	slices.SortStableFunc(row, func(a, b parquet.Value) int { return a.Column() - b.Column() })
@@ -116,6 +114,7 @@ func (p *Parquet) value(r Result, c column) parquet.Value {
 	if !there {
 		return parquet.NullValue().Level(0, 0, c.leaf)
 	}
+	p.bytes += len(text)
 	return parquet.ByteArrayValue([]byte(text)).Level(0, 1, c.leaf)
 }
 
