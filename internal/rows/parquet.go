@@ -18,7 +18,7 @@ const (
 // texts; what is no text is JSON), and vector (optional list of float32) if it was asked for. Its readers see the columns by the
 // alphabet. It holds one row group.
 type Parquet struct {
-	out     *parquet.Writer
+	out     *parquet.GenericWriter[any]
 	columns []column
 	vector  int // index of the leaf of vectors; -1 without one
 	rows    int // of the row group, and its bytes
@@ -56,7 +56,7 @@ func NewParquet(w io.Writer, columns []string, vectors bool) *Parquet {
 			p.columns = append(p.columns, column{path[0], i})
 		}
 	}
-	p.out = parquet.NewWriter(w, schema, parquet.Compression(&parquet.Snappy))
+	p.out = parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Snappy))
 	return p
 }
 

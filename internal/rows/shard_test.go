@@ -138,7 +138,7 @@ func peakHeap(do func()) (peak uint64) {
 
 // TestMemory: a file of 100 MB is read, written and cut in a memory that its length has no part in, but for the ids.
 func TestMemory(t *testing.T) { // not parallel: it looks at the heap of the process
-	const n = 100_000
+	const n = 100_000 / slowdown
 	text := strings.Repeat("What a row says. ", 60)
 	var pieces []rows.Shard
 	began := time.Now()
