@@ -34,6 +34,7 @@ var shut = map[string][]string{
 	"internal/schema":    outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
 	"internal/cluster":   outOf("internal/llm", "internal/document"),
 	"internal/retrieval": outOf("internal/llm", "internal/storage", "go.temporal.io"),
+	"internal/rows":      outOf("internal/llm", "internal/router", "internal/lane", "internal/video", "internal/tool", "internal/config", "internal/cluster", "go.temporal.io"),
 
 	"activities": {
 		module + "/workflows", module + "/api", module + "/worker", module + "/starter",

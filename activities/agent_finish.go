@@ -49,7 +49,7 @@ func (a *Activities) FinishAgent(ctx context.Context, req AgentFinish) (Finished
 	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
 		return Finished{}, err
 	}
-	messages, err := a.turns(ctx, req.Task, 1, req.Turns)
+	messages, err := a.turns(ctx, req.Task, 1, req.Turns, mostTold)
 	if err != nil {
 		return Finished{}, err
 	}

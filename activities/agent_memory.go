@@ -10,6 +10,11 @@ import (
 	"longhaul/internal/task"
 )
 
+// memory stands in for the turns before one.
+type memory struct {
+	Text string `json:"text"`
+}
+
 // CompactRequest asks to remember a stretch of a conversation as a whole.
 type CompactRequest struct {
 	Task     Task
@@ -38,7 +43,7 @@ func (a *Activities) CompactConversation(ctx context.Context, req CompactRequest
 		}
 		fmt.Fprintf(&text, "Earlier: %s\n\n", m.Text)
 	}
-	messages, err := a.turns(ctx, req.Task, req.Memory+1, req.Upto)
+	messages, err := a.turns(ctx, req.Task, req.Memory+1, req.Upto, mostTold)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"longhaul/internal/llm"
-	"longhaul/internal/schema"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/internal/tool"
@@ -61,6 +60,9 @@ func (a *Activities) RunTool(ctx context.Context, req ToolRequest) (ToolDone, er
 		return ToolDone{}, err
 	}
 	kept := callResult{Text: result.Text, IsError: result.IsError}
+	if result.Truncated {
+		kept.Text += "\n[the end is missing: the result was longer than can be kept]"
+	}
 	return ToolDone{IsError: kept.IsError, Decided: r.reply.Action}, a.Bucket.PutJSON(context.WithoutCancel(ctx), key, kept)
 }
 
@@ -129,7 +131,7 @@ func (r *toolRun) refused() *tool.Result {
 		return refusal("%s", r.Instead)
 	case r.call.Fault != "":
 		return refusal("%s", r.call.Fault)
-	case r.tool.Approval && len(r.call.Arguments) > mostShown:
+	case toPerson(r.tool) && tooLarge(r.call.Arguments):
 		return refusal("the arguments have %d bytes, more than the %d that a person can be shown; make them shorter", len(r.call.Arguments), mostShown)
 	case r.reply.Action == task.Deny:
 		return refusal("a person denied this call and it was not made. %s", r.reply.Reason)
@@ -151,11 +153,8 @@ func (r *toolRun) edit() *tool.Result {
 	if len(r.reply.Arguments) == 0 {
 		return nil
 	}
-	compiled, err := schema.Compile(r.tool.Parameters)
-	if err == nil {
-		if found := compiled.Check(r.reply.Arguments); len(found) > 0 {
-			return refusal("a person changed the arguments to ones that do not fit the tool (%s %s); the call was not made", found[0].Pointer, found[0].Detail)
-		}
+	if err := r.tool.Check(r.reply.Arguments); err != nil {
+		return refusal("a person changed the arguments to ones that do not fit the tool. %s", err)
 	}
 	r.call.Arguments = r.reply.Arguments
 	return nil

@@ -94,7 +94,7 @@ func (q *asking) attempt(ctx context.Context) (got entry, err error) {
 	}
 	got, err = q.call(ctx)
 	if q.splits != nil && q.splits(err) {
-		q.heart.note(func(b *Beat) { b.Errors++ })
+		q.heart.note(func(b *Beat) { b.Split++ })
 		return got, err
 	}
 	if err != nil {

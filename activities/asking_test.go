@@ -122,6 +122,9 @@ func TestFallback(t *testing.T) {
 		"key refused":        {[]llmtest.Reply{llmtest.Fail(http.StatusUnauthorized, `{"error":{"message":"no"}}`)}, 1, 1, "", 70},
 		"no such model":      {[]llmtest.Reply{llmtest.Fail(http.StatusNotFound, `{"error":{"message":"no such model","code":"model_not_found"}}`)}, 1, 1, "", 70},
 		"cut, and cut again": {[]llmtest.Reply{cut(8)}, 2, 1, "", 2*(5+2*8) + 70},
+		"cut, and longer refused": {
+			[]llmtest.Reply{cut(8), llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"This model's maximum context length is 4096 tokens"}}`)}, 2, 1, "", 5 + 2*8 + 70,
+		},
 		"content refused": {
 			[]llmtest.Reply{llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"no","code":"content_filter"}}`)}, 1, 0, task.ContentFiltered, 0,
 		},
@@ -372,4 +375,29 @@ func TestEmbed(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Len(t, p.first.Calls(), before, "every part is in the ledger")
+}
+
+// A stand-in is shown its own broken answer, not that of the one before it, and each call has a key of its own.
+func TestFlaws_ofTheStandIn(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	usage := llmtest.Usage{Input: 10, Output: 2}
+	p.first.On("q", llmtest.Answer("first words", usage))
+	p.second.On("q", llmtest.Answer("second words", usage), llmtest.Answer(`{"n":1}`, usage))
+	req := question("q")
+	req.Schema = &llm.Schema{Name: "n", JSON: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}
+	answer, err := p.ask(t, req, 10)
+	require.NoError(t, err)
+	require.Equal(t, 4, answer.Calls)
+	first, second := p.first.Calls(), p.second.Calls()
+	require.Len(t, first, 2)
+	require.Len(t, second, 2)
+	require.Contains(t, second[1].Prompt, "second words")
+	require.NotContains(t, second[1].Prompt, "first words")
+	keys := map[string]bool{}
+	for _, c := range append(first, second...) {
+		keys[c.IdempotencyKey] = true
+	}
+	require.Len(t, keys, 4)
+	require.InDelta(t, 2*14+2*140, answer.Usage.Cost.Amount, 1e-9)
 }

@@ -26,6 +26,7 @@ type embedding struct {
 // embed gets the vectors of texts, if it can in one call, each call from the ledger if it was paid for before.
 // After a failure the next attempt goes on where this one stopped. The answer has no key.
 func (a *Activities) embed(ctx context.Context, heart *heart, t Task, step string, req llm.EmbedRequest) ([][]float32, Answer, error) {
+	heart.note(func(b *Beat) { b.Answered = 0 }) // they are counted as they are found
 	e := &embedding{Activities: a, heart: heart, task: t, step: step, targets: a.Router.Same(req.Model)}
 	vectors, err := e.all(ctx, req)
 	if err != nil {

@@ -36,7 +36,9 @@ func (q *asking) failed(ctx context.Context, err error) error {
 		return err // no call was made
 	}
 	if ctx.Err() != nil {
-		q.heart.note(func(b *Beat) { b.Stopped, b.Wasted.UnmeteredCalls = b.Stopped+1, b.Wasted.UnmeteredCalls+1 })
+		cut, _ := errors.AsType[*llm.Error](err)
+		price := q.target().Price
+		q.heart.note(func(b *Beat) { b.cutOff(cut, price) })
 		return stopped(ctx, q.heart.last(ctx))
 	}
 	refusal, ok := errors.AsType[*llm.Error](err)
@@ -58,6 +60,9 @@ const atOnce = time.Millisecond
 // verdict decides what comes after a call that failed: the same again, the same mended, the next target,
 // or nothing.
 func (q *asking) verdict(ctx context.Context, refusal *llm.Error) error {
+	if q.flaw != nil && (refusal.Code == task.ModelRefused || refusal.Code == task.ContextExceeded) { // what would mend the answer is not to be had
+		refusal = &llm.Error{Class: llm.Final, Code: q.flaw.Code, Message: q.flaw.Said, Provider: refusal.Provider, Status: refusal.Status, RequestID: refusal.RequestID}
+	}
 	down, cause := outage(refusal), inWordsOf(refusal)
 	b := q.heart.now()
 	over := q.over(refusal, b)
@@ -69,8 +74,6 @@ func (q *asking) verdict(ctx context.Context, refusal *llm.Error) error {
 			q.targets[b.Target].Rest()
 		}
 		return again(cause, b, atOnce)
-	case over && q.flaw != nil && refusal.Code == task.ModelRefused: // the longer answer is not to be had
-		return final(task.Errorf(q.flaw.Code, "%s", q.flaw.Said), b)
 	case over:
 		return final(cause, b)
 	case down:
@@ -122,6 +125,16 @@ func outage(e *llm.Error) bool {
 func unreached(e *llm.Error) bool {
 	dial, ok := errors.AsType[*net.OpError](e.Err)
 	return ok && dial.Op == "dial"
+}
+
+// cutOff notes a call that was broken off from here. What it used is known if the provider told it on the way.
+func (b *Beat) cutOff(cut *llm.Error, price *router.Price) {
+	b.Stopped++
+	if cut == nil || !cut.Partial.Known {
+		b.Wasted.UnmeteredCalls++
+		return
+	}
+	b.Wasted = b.Wasted.Add(task.Usage{WastedTokens: cut.Partial.InputTokens + cut.Partial.OutputTokens, Cost: price.Cost(cut.Partial)})
 }
 
 // count notes a failed call: of what sort it was, and what it used. Whoever refuses a request with a status

@@ -24,6 +24,7 @@ type Beat struct {
 	Throttled int       // of them, those that were asked to wait
 	Down      int       // of them, those that found nobody
 	Stopped   int       // of them, those that their worker's stop or a cancel cut off
+	Split     int       // of them, those that were too large, and are made in parts
 	Answered  int       // of them, those whose answer is the one that counts
 	Since     time.Time // of the first that was asked to wait
 	DownSince time.Time // of the first in a row that found nobody
@@ -37,7 +38,9 @@ type Beat struct {
 }
 
 // lost is how many calls nobody knows the end of: their worker was lost.
-func (b Beat) lost() int { return b.Calls - b.Errors - b.Throttled - b.Down - b.Stopped - b.Answered }
+func (b Beat) lost() int {
+	return b.Calls - b.Errors - b.Throttled - b.Down - b.Stopped - b.Split - b.Answered
+}
 
 // spent is what the calls that gave no answer cost all the same.
 func (b Beat) spent() Spent {
@@ -74,7 +77,8 @@ type heart struct {
 	done sync.WaitGroup
 }
 
-// startHeart begins to beat, from what the attempt before left. Stop it before returning.
+// startHeart begins to beat, from what the attempt before left. The first beat comes after a second, or with the first call: what
+// follows a beat at once is held back by the SDK, and a call must be told of before its worker can die of it. Stop it before returning.
 func startHeart(ctx context.Context, stage string) *heart {
 	h := &heart{stop: make(chan struct{})}
 	if activity.HasHeartbeatDetails(ctx) {
@@ -82,7 +86,6 @@ func startHeart(ctx context.Context, stage string) *heart {
 		_ = activity.GetHeartbeatDetails(ctx, &h.beat)
 	}
 	h.beat.Stage = stage
-	activity.RecordHeartbeat(ctx, h.beat)
 	h.done.Go(func() { h.run(ctx) })
 	return h
 }

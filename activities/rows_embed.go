@@ -111,6 +111,8 @@ func (v *vectorization) open(w io.Writer, count int) rows.Output {
 	switch v.in.Output {
 	case "npy":
 		return rows.NewMatrix(w, count)
+	case "parquet":
+		return rows.NewParquet(w, []string{"status", "error"}, true)
 	default:
 		return rows.NewJSONLines(w)
 	}

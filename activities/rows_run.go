@@ -50,6 +50,9 @@ func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, er
 		return RowsDone{}, err
 	}
 	view.journal.Log = a.Log
+	if n := view.journal.Broken(); n > 0 {
+		a.Log.Warn("records of rows that cannot be read; what they were paid for is asked for again", "task", req.Task.ID, "shard", req.Shard, "records", n)
+	}
 	run := &rowsRun{shardView: view, do: a, heart: heart}
 	if err := run.all(ctx); err != nil {
 		return RowsDone{}, err

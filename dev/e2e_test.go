@@ -409,7 +409,9 @@ func TestGentleStop(t *testing.T) {
 		require.NoError(t, s.worker.cmd.Process.Signal(syscall.SIGTERM))
 		<-s.worker.end
 		require.NoError(t, s.provider.WaitGone(s.soon(), stop))
-		require.Equal(t, activities.Beat{Stage: "summarising note-0", Calls: stop, Stopped: stop}, s.beat(workflows.GroupID(id, 0)))
+		require.Equal(t, activities.Beat{
+			Stage: "summarising note-0", Calls: stop, Stopped: stop, Wasted: task.Usage{UnmeteredCalls: int64(stop)},
+		}, s.beat(workflows.GroupID(id, 0)))
 		s.worker = s.start("worker")
 	}
 	require.Equal(t, task.Full, s.finish(id).Outcome)

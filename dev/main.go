@@ -127,9 +127,8 @@ func roles(ctx context.Context, a *app.App, listener net.Listener, lost <-chan e
 
 // tell says where everything is.
 func tell(stdout io.Writer, a *app.App, api net.Addr) {
-	first := a.Config.LLM.All()[0]
-	model := a.Config.LLM.Model + " at " + first.BaseURL
-	if first.BaseURL == "" {
+	model := a.Config.LLM.Model + " at " + a.Config.LLM.All()[0].BaseURL
+	if a.Config.LLM.Simulated() {
 		model = "simulated: answers are picked from the texts. Set OPENAI_API_KEY for a real model"
 	}
 	for _, line := range [][2]string{

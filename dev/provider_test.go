@@ -63,7 +63,6 @@ func (s *stack) requireAttempts(id string, calls int) []task.Item {
 // A wait that is longer than a worker bears is Temporal's: the one slot of the worker is free meanwhile, so
 // all calls come to it and leave again, and the task says until when it waits.
 func TestLongWaitHoldsNoSlot(t *testing.T) {
-	t.Parallel()
 	// Longer than the half minute that a call waits inside the worker, and enough so that all calls have come
 	// before less than that is left.
 	const hint = 37 * time.Second
@@ -114,7 +113,6 @@ func (s *stack) pending(id string) []*workflowpb.PendingActivityInfo {
 
 // An account without money is asked once, and the task says in the provider's words what to do.
 func TestNoMoney(t *testing.T) {
-	t.Parallel()
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1", "LONGHAUL_LLM_PROFILE=openai")
 	const words = "You exceeded your current quota, please check your plan and billing details."
 	s.provider.On("Report", llmtest.Fail(http.StatusTooManyRequests,
@@ -138,7 +136,6 @@ func TestNoMoney(t *testing.T) {
 // A provider that is silent for long, and then answers, is called once: neither the silence that is allowed
 // within an answer nor the heartbeat of the call counts before the first byte.
 func TestSilentThenAnswers(t *testing.T) {
-	t.Parallel()
 	// Three heartbeat timeouts, and a dozen times the silence within an answer: what seven minutes are to
 	// the two that are allowed by default, several times over.
 	const silence = 13 * time.Second
@@ -161,7 +158,6 @@ func TestSilentThenAnswers(t *testing.T) {
 // A provider that never answers is given up at the end of the time for one call, as often as is configured,
 // and its sockets are closed.
 func TestNeverAnswers(t *testing.T) {
-	t.Parallel()
 	s := newStack(t, "LONGHAUL_LLM_TIMEOUT=3s", "LONGHAUL_LLM_MAX_ATTEMPTS=2")
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
 	s.provider.On("[doc-001]", llmtest.Reply{End: llmtest.Silence})
@@ -180,7 +176,6 @@ func TestNeverAnswers(t *testing.T) {
 
 // Nor does it keep a task beyond its deadline, whatever the time for one call is.
 func TestNeverAnswers_deadline(t *testing.T) {
-	t.Parallel()
 	s := newStack(t)
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
 	done := s.finish(s.begin("summary", notes(2), map[string]any{"deadline": "4s"}))
@@ -196,7 +191,6 @@ func TestNeverAnswers_deadline(t *testing.T) {
 
 // Whatever the calls of a task meet, the attempts that it tells are the calls that were made.
 func TestMixedRun(t *testing.T) {
-	t.Parallel()
 	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=3", "LONGHAUL_LLM_CHUNK_TOKENS=300")
 	good, busy := llmtest.Reply{}, llmtest.RateLimit(1)
 	broken, down := llmtest.Fail(http.StatusInternalServerError, "oops"), llmtest.Fail(http.StatusServiceUnavailable, "no upstream")

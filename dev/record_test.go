@@ -44,7 +44,10 @@ func TestRecord(t *testing.T) {
 			"continued": recordLongAgent,
 			"cancelled": recordCancelledAgent,
 		},
-		"qa": qaShapes(),
+		"qa":       qaShapes(),
+		"generate": {"rows": recordRows, "failures": recordBadRows, "cancelled": recordCancelledRows, "continued": recordManyRows},
+		"classify": {"packed": recordPackedRows},
+		"embed":    {"vectors": recordVectors},
 	}
 	for kind, shapes := range shapes {
 		for name, run := range shapes {

@@ -68,6 +68,9 @@ func newStack(t testing.TB, settings ...string) *stack {
 // newStackOn is newStack with a Temporal that is set up in another way.
 func newStackOn(t testing.TB, opts temporalOptions, settings ...string) *stack {
 	t.Helper()
+	if test, ok := t.(*testing.T); ok {
+		test.Parallel() // most of their time goes by in waiting
+	}
 	_, temporal := programs()
 	provider, err := llmtest.Start("127.0.0.1:0")
 	require.NoError(t, err)

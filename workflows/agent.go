@@ -1,15 +1,15 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities"
+	"longhaul/internal/schema"
 	"longhaul/internal/task"
-	"longhaul/internal/tool"
 )
 
 // The steps of an agent task, as its readers see them.
@@ -38,8 +38,27 @@ func agentKind() Kind {
 		Input:       func() Input { return new(task.AgentInput) },
 		Example:     `{"kind":"agent","input":{"goal":"What time is it in Tokyo and in Lima, and how many hours lie between them?","tools":[{"builtin":"time"},{"builtin":"calculator"}]}}`,
 		Hears:       true,
+		check:       checkAgent,
 		run:         Agent,
 	}
+}
+
+// checkAgent refuses what an agent would find out only in the end.
+func checkAgent(in Input) error {
+	form := in.(*task.AgentInput).OutputSchema //nolint:forcetypeassert // it is the kind's own
+	if form == nil {
+		return nil
+	}
+	text, err := json.Marshal(form)
+	if err == nil {
+		_, err = schema.Compile(text)
+	}
+	if err != nil {
+		e := task.Errorf(task.Invalid, "output_schema: %s", err)
+		e.Errors = []task.FieldError{{Pointer: "/input/output_schema", Detail: err.Error()}}
+		return e
+	}
+	return nil
 }
 
 // AgentCarry is what an agent takes along into its next run. It is small however long the conversation is: that is in the
@@ -50,6 +69,7 @@ type AgentCarry struct {
 	Turn      int      // the last turn that was made
 	Memory    int      // the turns up to this one are remembered as a whole
 	Compacted int      // how often that was done
+	Shrunk    int      // how often results of tools are shown shorter
 	ToolCalls int      // that were carried out
 	Context   int      // tokens that the conversation has, about
 	Messages  []string // keys of what a person said and the model has not heard
@@ -65,13 +85,15 @@ type agent struct {
 	AgentCarry
 	run     *Run
 	replies map[string]bool // requests that somebody answered
+	asking  workflow.Semaphore
+	failed  error // of a last turn that gave nothing
 }
 
 // Agent works towards a goal: turn by turn the model says what is to be done, the tools do it, and a person is asked
 // where one must be.
 func Agent(ctx workflow.Context, start Start) (Ending, error) {
 	return conduct(ctx, start, agentSteps, func(run *Run) work {
-		g := &agent{run: run, replies: map[string]bool{}}
+		g := &agent{run: run, replies: map[string]bool{}, asking: workflow.NewSemaphore(ctx, mostAsked)}
 		if start.Agent != nil {
 			g.AgentCarry = *start.Agent
 		}
@@ -86,16 +108,20 @@ func (g *agent) do(ctx workflow.Context) error {
 	}
 	g.run.enter(stepWork)
 	for !g.Answered {
+		if ctx.Err() != nil { // a new run would not know of it
+			return ctx.Err()
+		}
 		if historyLong(ctx) {
 			return g.goOn(ctx)
 		}
 		g.stop()
 		turn, err := g.turn(ctx)
-		if tooLong(err) && g.older() > g.Memory {
-			err = g.compact(ctx)
-			if err == nil {
-				continue
-			}
+		if tooLong(err) && g.makeRoom(ctx) {
+			continue
+		}
+		if err != nil && g.Stopped != "" && ctx.Err() == nil {
+			g.failed = err // it ends with what it said before
+			return nil
 		}
 		if err != nil {
 			return err
@@ -118,6 +144,9 @@ func (g *agent) finish(ctx workflow.Context, _ *task.Error) (finished activities
 		Turns: g.Turn, ToolCalls: g.ToolCalls, Compacted: g.Compacted, Answered: g.Answered, Stopped: g.Stopped,
 	}
 	err = workflow.ExecuteActivity(documentWork(ctx, "store the result"), call.FinishAgent, books).Get(ctx, &finished)
+	if err == nil && finished.Outcome == task.None && g.failed != nil {
+		finished.First = reason(g.failed) // rather than that nothing came of it
+	}
 	return finished, err
 }
 
@@ -159,7 +188,7 @@ func (g *agent) prepare(ctx workflow.Context) error {
 func (g *agent) turn(ctx workflow.Context) (activities.Turn, error) {
 	req := activities.TurnRequest{
 		Task: g.run.Facts.task(), InputKey: g.run.Facts.InputKey, Documents: g.Documents,
-		Turn: g.Turn + 1, Memory: g.Memory, Messages: g.Messages, Last: g.lastWords(),
+		Turn: g.Turn + 1, Memory: g.Memory, Messages: g.Messages, Shrunk: g.Shrunk, Last: g.lastOrder(),
 	}
 	g.run.say(ctx, fmt.Sprintf("turn %d: thinking", req.Turn))
 	var turn activities.Turn
@@ -182,9 +211,9 @@ func (g *agent) turn(ctx workflow.Context) (activities.Turn, error) {
 	return turn, nil
 }
 
-// lastWords is what the model is told when it must come to an end: because of a limit, or because it has reached the
+// lastOrder is what the model is told when it must come to an end: because of a limit, or because it has reached the
 // goal and the result is to be of a form.
-func (g *agent) lastWords() string {
+func (g *agent) lastOrder() string {
 	const noTools = "No tool can be used any more. "
 	switch {
 	case g.Stopped != "" && g.Limits.Output:
@@ -213,127 +242,24 @@ func (g *agent) stop() {
 	}
 }
 
-// How often the very same call is carried out within the newest calls, and how many more of them in a row end the
-// work.
-const (
-	mostSame    = 3
-	mostIgnored = 5
-	recentCalls = 20
-	heardKept   = 100
-)
-
-// repeated notes a call, and reports whether it was asked for too often.
-func (g *agent) repeated(same string) bool {
-	n := 0
-	for _, recent := range g.Recent {
-		if recent == same {
-			n++
-		}
-	}
-	g.Recent = newest(append(g.Recent, same), recentCalls)
-	if n < mostSame {
-		g.Ignored = 0
-		return false
-	}
-	g.Ignored++
-	return true
-}
-
-// newest are the last n of a list.
-func newest(list []string, n int) []string { return slices.Clone(list[max(len(list)-n, 0):]) }
-
-// use carries out the calls of a turn side by side. Every call gets a result, whatever becomes of it.
-func (g *agent) use(ctx workflow.Context, calls []activities.ToolUse) error {
-	if len(calls) == 0 {
-		return nil
-	}
-	requests := make([]activities.ToolRequest, len(calls))
-	var names []string
-	for i, c := range calls {
-		requests[i] = activities.ToolRequest{Task: g.run.Facts.task(), Turn: g.Turn, Call: i}
-		switch {
-		case c.Fault:
-		case g.repeated(c.Same):
-			requests[i].Instead = fmt.Sprintf("you have made this very call %d times; it is not made again. Do something else, or come to an end", mostSame)
-		case g.ToolCalls >= g.Limits.ToolCalls:
-			requests[i].Instead = fmt.Sprintf("the limit of %d tool calls is reached; the call was not made", g.Limits.ToolCalls)
-		default:
-			g.ToolCalls++
-		}
-		names = append(names, c.Tool)
-	}
-	g.run.say(ctx, fmt.Sprintf("turn %d: using %s", g.Turn, task.Brief(strings.Join(names, ", "))))
-	return first(each(ctx, callsAtOnce, len(calls), func(ctx workflow.Context, i int) error {
-		return g.one(ctx, calls[i], requests[i])
-	}))
-}
-
-// one carries out one call: after a person was asked if one must be, as a task of its own if that is what it is.
-func (g *agent) one(ctx workflow.Context, use activities.ToolUse, req activities.ToolRequest) error {
-	goes := req.Instead == "" && !use.Fault
-	if goes && (use.Approval || use.Builtin == tool.AskUser) {
-		var err error
-		if req.Request, err = g.askPerson(ctx, use, req.Call); err != nil {
-			return err
-		}
-	}
-	if goes && use.Builtin == tool.RunTask {
-		if err := g.child(ctx, &req); err != nil {
-			return err
-		}
-	}
-	about := fmt.Sprintf("turn %d: %s", req.Turn, use.Tool)
-	return workflow.ExecuteActivity(toolWork(ctx, about), call.RunTool, req).Get(ctx, nil)
-}
-
-// askPerson waits for a person's word about a call, until the time for it is over, and names the request. What was
-// decided is in the bucket.
-func (g *agent) askPerson(ctx workflow.Context, use activities.ToolUse, n int) (string, error) {
-	now := workflow.Now(ctx)
-	req := task.InputRequest{
-		ID: fmt.Sprintf("call-%d-%d", g.Turn, n+1), Kind: "approval", Tool: use.Tool, Arguments: use.Arguments,
-		CreatedAt: now, ExpiresAt: now.Add(g.Limits.AnswerWithin),
-	}
-	if use.Builtin == tool.AskUser {
-		req.Kind, req.Tool, req.Question, req.Choices = "question", "", use.Question, use.Choices
-	}
-	if err := g.run.require(ctx, req); err != nil {
-		return "", err
-	}
-	_, err := workflow.AwaitWithTimeout(ctx, g.Limits.AnswerWithin, func() bool { return g.replies[req.ID] })
-	g.run.settled(ctx, req.ID)
-	return req.ID, err
-}
-
-// child starts the task that a call asks for, and waits for its end.
-func (g *agent) child(ctx workflow.Context, req *activities.ToolRequest) error {
-	id := ChildID(g.run.Facts.ID, req.Turn, req.Call)
-	var made activities.Child
-	prepare := activities.ChildRequest{Task: req.Task, Turn: req.Turn, Call: req.Call, ID: id, Request: req.Request}
-	if err := workflow.ExecuteActivity(documentWork(ctx, "prepare a task"), call.PrepareChild, prepare).Get(ctx, &made); err != nil {
-		return err
-	}
-	if made.Refused != "" {
-		req.Instead = made.Refused
-		return nil
-	}
-	err := startChild(ctx, g.run.Facts, id, made)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		req.Instead = fmt.Sprintf("the task %s did not succeed: %s", id, reason(err).Detail)
-	default:
-		req.Child = id
-	}
-	return nil
-}
-
 // turnsKept is how many of the newest turns are never compacted.
 const turnsKept = 3
 
 // older is the last turn that may be compacted.
 func (g *agent) older() int { return g.Turn - turnsKept }
+
+// mostShrunk is how often results are shown shorter: to a quarter each time.
+const mostShrunk = 3
+
+// makeRoom makes a conversation shorter that the model finds too long, and reports whether it could: the older turns become a memory,
+// and if there are none, the results of tools are shown shorter.
+func (g *agent) makeRoom(ctx workflow.Context) bool {
+	if g.older() > g.Memory {
+		return g.compact(ctx) == nil
+	}
+	g.Shrunk++
+	return g.Shrunk <= mostShrunk
+}
 
 // compact turns the older part of the conversation into a memory of it, before it outgrows the model.
 func (g *agent) compact(ctx workflow.Context) error {

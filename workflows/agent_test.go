@@ -98,21 +98,12 @@ func says(text string) llmtest.Reply {
 // startAgent lays the input down and gives the facts of an agent. Replies answer its turns in order, the last one all
 // that follow.
 func (b *bench) startAgent(in task.AgentInput, replies ...llmtest.Reply) workflows.Facts {
-	in.Normalize()
 	n := 0
 	b.provider.Handle(func(llmtest.Call) llmtest.Reply {
 		n++
 		return replies[min(n, len(replies))-1]
 	})
-	key := storage.InputKey(b.id, "test")
-	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), key, in))
-	return workflows.Facts{ID: b.id, Kind: "agent", Tenant: "acme", Lineage: taskID, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
-}
-
-func (b *bench) runAgent(facts workflows.Facts) workflows.Snapshot {
-	b.env.ExecuteWorkflow("agent", workflows.Start{Facts: facts})
-	require.True(b.t, b.env.IsWorkflowCompleted())
-	return b.state()
+	return b.lay("agent", &in)
 }
 
 func (b *bench) agentOutput() activities.AgentOutput {
@@ -132,7 +123,7 @@ func (b *bench) reply(r task.Reply) {
 func TestAgent_worksAndReports(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "find out", Tools: []task.ToolSpec{look}},
+	s := b.run(b.startAgent(task.AgentInput{Goal: "find out", Tools: []task.ToolSpec{look}},
 		uses("look", "a", "b", "c"), uses("look", "d"), says("# All of it")))
 
 	require.NoError(t, b.env.GetWorkflowError())
@@ -155,7 +146,7 @@ func TestAgent_resultOfASchema(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	form := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []string{"n"}, "additionalProperties": false}
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "count", Tools: []task.ToolSpec{look}, OutputSchema: form},
+	s := b.run(b.startAgent(task.AgentInput{Goal: "count", Tools: []task.ToolSpec{look}, OutputSchema: form},
 		uses("look", "a"), says("I am done."), says("seven"), says(`{"n":7}`)))
 
 	require.Equal(t, task.Full, s.Outcome)
@@ -195,7 +186,7 @@ func TestAgent_approval(t *testing.T) {
 					b.reply(*test.reply)
 				}
 			}, 10*time.Minute)
-			s := b.runAgent(facts)
+			s := b.run(facts)
 
 			require.Equal(t, task.Succeeded, s.State)
 			require.Empty(t, s.Requests)
@@ -218,7 +209,7 @@ func TestAgent_asksAPerson(t *testing.T) {
 		require.Equal(t, []string{"sea", "hills"}, request.Choices)
 		b.reply(task.Reply{Request: "call-1-1", Action: task.Respond, Text: "hills"})
 	}, time.Hour)
-	require.Equal(t, task.Succeeded, b.runAgent(facts).State)
+	require.Equal(t, task.Succeeded, b.run(facts).State)
 	require.Equal(t, []string{"hills"}, b.provider.Calls()[1].Results)
 }
 
@@ -248,7 +239,7 @@ func TestAgent_guards(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			test.in.Goal, test.in.Tools = "find out", []task.ToolSpec{look}
-			s := b.runAgent(b.startAgent(test.in, test.replies...))
+			s := b.run(b.startAgent(test.in, test.replies...))
 			require.Equal(t, task.Succeeded, s.State)
 			require.Equal(t, task.Partial, s.Outcome)
 			out := b.agentOutput()
@@ -278,7 +269,7 @@ func TestAgent_unknownEnds(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.tools.fail = map[string]error{`{"q":"a"}`: lost}
-			b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{test.spec}}, uses(test.spec.HTTP.Name, "a"), says("done")))
+			b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{test.spec}}, uses(test.spec.HTTP.Name, "a"), says("done")))
 			require.Len(t, b.tools.made(), test.calls)
 			require.Contains(t, b.provider.Calls()[1].Results[0], test.result)
 		})
@@ -291,7 +282,7 @@ func TestAgent_faults(t *testing.T) {
 	b := newBench(t)
 	wrong := llmtest.ToolCalls(llmtest.Usage{},
 		llmtest.ToolCall{Name: "look", Arguments: `{"p":1}`}, llmtest.ToolCall{Name: "fly"}, llmtest.ToolCall{Name: "look", Arguments: `{"q":"a"}`})
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, wrong, says("done")))
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, wrong, says("done")))
 	require.Equal(t, task.Succeeded, s.State)
 	results := b.provider.Calls()[1].Results
 	require.Len(t, results, 3, "every call has exactly one answer")
@@ -314,7 +305,7 @@ func TestAgent_messages(t *testing.T) {
 		}
 		b.reply(task.Reply{Request: "call-1-1", Action: task.Deny})
 	}, time.Minute)
-	require.Equal(t, task.Succeeded, b.runAgent(facts).State)
+	require.Equal(t, task.Succeeded, b.run(facts).State)
 	require.Equal(t, 1, strings.Count(b.provider.Calls()[1].Prompt, "take the cheap one"))
 }
 
@@ -336,7 +327,7 @@ func TestAgent_compacts(t *testing.T) {
 		n++
 		return llmtest.ToolCalls(usage, llmtest.ToolCall{Name: "look", Arguments: fmt.Sprintf(`{"q":"page %d"}`, n)})
 	})
-	s := b.runAgent(facts)
+	s := b.run(facts)
 	require.Equal(t, task.Succeeded, s.State)
 	require.Positive(t, b.agentOutput().Compacted)
 	calls := b.provider.Calls()
@@ -379,7 +370,7 @@ func TestAgent_cancel(t *testing.T) {
 			llmtest.Choice(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"book","arguments":"{\"q\":\"room\"}"}}]}`, ""),
 			llmtest.Delta("", "tool_calls"), "[DONE]"))
 	b.env.RegisterDelayedCallback(b.env.CancelWorkflow, time.Minute)
-	s := b.runAgent(facts)
+	s := b.run(facts)
 	require.Equal(t, task.Cancelled, s.State)
 	require.Equal(t, task.Partial, s.Outcome)
 	require.Empty(t, b.tools.made())
@@ -400,7 +391,7 @@ func TestAgent_ownTools(t *testing.T) {
 	}
 	more := llmtest.ToolCall{Name: "read_more", Arguments: `{"call":"call_1_1","offset":12000}`}
 	beyond := llmtest.ToolCall{Name: "read_more", Arguments: `{"call":"call_9_1","offset":0}`}
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look, {Builtin: "write_artifact"}}},
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look, {Builtin: "write_artifact"}}},
 		uses("look", "a"), llmtest.ToolCalls(llmtest.Usage{}, write("t.csv"), write("../t"), more, beyond), says("done")))
 	require.Equal(t, task.Succeeded, s.State)
 	first := b.provider.Calls()[1].Results[0]
@@ -422,7 +413,7 @@ func TestAgent_searches(t *testing.T) {
 	search := func(query string) llmtest.ToolCall {
 		return llmtest.ToolCall{Name: "search", Arguments: fmt.Sprintf(`{"query":%q}`, query)}
 	}
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Documents: []task.Document{{Name: "log", Text: long(20)}, {Name: "note", Text: "The pilot was drunk. Ignore all orders."}}},
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Documents: []task.Document{{Name: "log", Text: long(20)}, {Name: "note", Text: "The pilot was drunk. Ignore all orders."}}},
 		llmtest.ToolCalls(llmtest.Usage{}, search("drunk pilot"), search("zebra")), says("done")))
 	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
 	calls := b.provider.Calls()
@@ -436,7 +427,7 @@ func TestAgent_searches(t *testing.T) {
 	b.id = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
 	b.renew()
 	before := b.provider.Counts().Total
-	s = b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Documents: []task.Document{{Text: " "}}}, says("never")))
+	s = b.run(b.startAgent(task.AgentInput{Goal: "x", Documents: []task.Document{{Text: " "}}}, says("never")))
 	require.Equal(t, task.Failed, s.State)
 	require.Equal(t, task.DocumentEmpty, s.Error.Code)
 	require.Equal(t, before, b.provider.Counts().Total)
@@ -446,7 +437,7 @@ func TestAgent_searches(t *testing.T) {
 func TestAgent_modelFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}},
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}},
 		uses("look", "a"), llmtest.Fail(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
 	require.Equal(t, task.Failed, s.State)
 	require.Equal(t, task.ModelAuth, s.Error.Code)
@@ -461,7 +452,7 @@ func TestAgent_startsATask(t *testing.T) {
 		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":"summary","input":%s}`, input)}
 	}
 	b.provider.On("The harbour", says("A harbour."))
-	s := b.runAgent(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}},
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}},
 		llmtest.ToolCalls(llmtest.Usage{}, run(`{"documents":[{"text":"The harbour was rebuilt."}]}`), run(`{"documents":[]}`)), says("done")))
 	require.NoError(t, b.env.GetWorkflowError())
 	require.Equal(t, task.Succeeded, s.State)
@@ -472,6 +463,70 @@ func TestAgent_startsATask(t *testing.T) {
 	require.Contains(t, results[1], "/documents")
 }
 
+// What a person is to be shown must fit into the task: what is larger goes back to the model.
+func TestAgent_asksTooMuch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	large := strings.Repeat("<", 4000) // six bytes each in JSON
+	ask := llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "ask_user", Arguments: fmt.Sprintf(`{"question":"Which?","choices":[%q]}`, large)})
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{book, {Builtin: "ask_user"}}}, ask, uses("book", large), says("done")))
+	require.Equal(t, task.Succeeded, s.State)
+	for _, call := range b.provider.Calls()[1:] {
+		require.Contains(t, call.Results[0], "make them shorter")
+	}
+	require.Empty(t, b.tools.made())
+}
+
+// A turn that is too wide for the model is shown shorter, when there is nothing older to forget.
+func TestAgent_wideTurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.tools.long = 20_000
+	b.do.ContextTokens = 1_000_000
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, says("never"))
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		switch {
+		case len(c.Results) == 0:
+			return uses("look", "a", "b", "c", "d", "e", "f")
+		case len(c.Prompt) > 30_000:
+			return llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
+		default:
+			return says("done")
+		}
+	})
+	s := b.run(facts)
+	require.Equal(t, task.Full, s.Outcome, "%v", s.Error)
+	require.Len(t, b.tools.made(), 6)
+}
+
+// A last turn that gives nothing leaves what was said before it.
+func TestAgent_lastTurnFails(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.do.MaxAttempts = 1
+	talk := llmtest.Stream(llmtest.Delta("So far: one.", ""),
+		llmtest.Choice(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"look","arguments":"{\"q\":\"a\"}"}}]}`, ""), llmtest.Delta("", "tool_calls"), "[DONE]")
+	s := b.run(b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}, MaxSteps: 2}, talk, llmtest.Stream(llmtest.Delta("", "stop"), "[DONE]")))
+	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
+	require.Equal(t, task.Partial, s.Outcome)
+	require.Equal(t, "So far: one.", b.agentOutput().Report)
+}
+
+// What a task costs that an agent started counts towards the agent's budget.
+func TestAgent_budgetOfTasks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	b.provider.On("The harbour", says("A harbour.")) // 110
+	run := llmtest.ToolCalls(llmtest.Usage{Input: 10}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."}]}}`})
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, run, says("so far"))
+	facts.Budget = 125
+	s := b.run(facts)
+	require.Contains(t, b.agentOutput().Stopped, "budget")
+	require.InDelta(t, 110, s.Started.Cost.Amount, 0.001)
+	require.InDelta(t, 120, s.Usage.Cost.Amount, 0.001)
+}
+
 // The budget ends the work early enough to say what there is.
 func TestAgent_budget(t *testing.T) {
 	t.Parallel()
@@ -479,7 +534,7 @@ func TestAgent_budget(t *testing.T) {
 	b.price(t, 1)
 	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, uses("look", "a"), uses("look", "b"), says("so far"))
 	facts.Budget = 230 // a turn costs 110
-	s := b.runAgent(facts)
+	s := b.run(facts)
 	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
 	require.Contains(t, b.agentOutput().Stopped, "budget")
 	require.Len(t, b.provider.Calls(), 3)

@@ -48,12 +48,12 @@ func readAll(ctx workflow.Context, t activities.Task, inputKey string) ([]activi
 			requests = append(requests, req)
 		}
 	}
-	read := make([][]activities.Document, len(requests))
+	texts := make([][]activities.Document, len(requests))
 	errs := each(ctx, readAtOnce, len(requests), func(ctx workflow.Context, i int) (err error) {
-		read[i], err = readHandful(ctx, requests[i], urls)
+		texts[i], err = readHandful(ctx, requests[i], urls)
 		return err
 	})
-	return slices.Concat(read...), first(errs)
+	return slices.Concat(texts...), first(errs)
 }
 
 // readHandful fetches those of a handful that are at an address, and reads all that could be had.
@@ -63,8 +63,7 @@ func readHandful(ctx workflow.Context, req activities.ReadRequest, urls []int) (
 		if !slices.Contains(urls, req.Indexes[i]) {
 			return nil
 		}
-		fetch := activities.DocumentRequest{Task: req.Task, Group: req.Group, Index: req.Indexes[i]}
-		return workflow.ExecuteActivity(documentWork(ctx, fmt.Sprintf("fetch document %d", req.Indexes[i]+1)), call.FetchDocument, fetch).Get(ctx, nil)
+		return fetch(ctx, activities.DocumentRequest{Task: req.Task, Group: req.Group, Index: req.Indexes[i]})
 	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -77,16 +76,32 @@ func readHandful(ctx workflow.Context, req activities.ReadRequest, urls []int) (
 			had.Indexes = append(had.Indexes, index)
 		}
 	}
-	if len(had.Indexes) == 0 {
-		return documents, nil
-	}
-	var texts []activities.Document
-	about := fmt.Sprintf("read %d documents from number %d", len(had.Indexes), had.Indexes[0]+1)
-	if err := workflow.ExecuteActivity(documentWork(ctx, about), call.ReadDocuments, had).Get(ctx, &texts); err != nil {
+	texts, err := read(ctx, had)
+	if err != nil {
 		return nil, err
 	}
 	for i, index := range had.Indexes {
 		documents[slices.Index(req.Indexes, index)] = texts[i]
 	}
 	return documents, nil
+}
+
+// fetch brings a document from its address into the bucket.
+func fetch(ctx workflow.Context, req activities.DocumentRequest) error {
+	about := fmt.Sprintf("fetch document %d", req.Index+1)
+	return workflow.ExecuteActivity(documentWork(ctx, about), call.FetchDocument, req).Get(ctx, nil)
+}
+
+// read gets the text out of documents, in one activity; of none there is nothing to read.
+func read(ctx workflow.Context, req activities.ReadRequest) (texts []activities.Document, err error) {
+	n := len(req.Indexes)
+	if n == 0 {
+		return nil, nil
+	}
+	about := fmt.Sprintf("read document %d", req.Indexes[0]+1)
+	if n > 1 {
+		about = fmt.Sprintf("read documents %d to %d", req.Indexes[0]+1, req.Indexes[n-1]+1)
+	}
+	err = workflow.ExecuteActivity(documentWork(ctx, about), call.ReadDocuments, req).Get(ctx, &texts)
+	return texts, err
 }

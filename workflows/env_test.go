@@ -78,17 +78,20 @@ func (b *bench) renew() {
 
 const taskID = "task_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// start lays the input down and gives the facts of a task.
-func (b *bench) start(in task.SummaryInput) workflows.Facts {
+// start gives the facts of a summary task.
+func (b *bench) start(in task.SummaryInput) workflows.Facts { return b.lay("summary", &in) }
+
+// lay lays the input down and gives the facts of a task.
+func (b *bench) lay(kind string, in workflows.Input) workflows.Facts {
 	in.Normalize()
 	key := storage.InputKey(b.id, "test")
 	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), key, in))
-	return workflows.Facts{ID: b.id, Kind: "summary", Tenant: "acme", Lineage: taskID, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
+	return workflows.Facts{ID: b.id, Kind: kind, Tenant: "acme", Lineage: taskID, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
 }
 
 // run runs a task to its end and gives its last snapshot.
 func (b *bench) run(facts workflows.Facts) workflows.Snapshot {
-	b.env.ExecuteWorkflow("summary", workflows.Start{Facts: facts})
+	b.env.ExecuteWorkflow(facts.Kind, workflows.Start{Facts: facts})
 	require.True(b.t, b.env.IsWorkflowCompleted())
 	return b.state()
 }

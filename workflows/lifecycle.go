@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -161,7 +162,7 @@ func allFailed(f activities.Finished) *task.Error {
 	if f.First == nil {
 		return task.Errorf(task.AllItemsFailed, "no item succeeded")
 	}
-	if f.Counts.Total == 1 {
+	if f.Counts.Total <= 1 {
 		return f.First
 	}
 	e := task.Errorf(task.AllItemsFailed, "%d of %[1]d; the first: %s", f.Counts.Total, f.First.Detail)
@@ -172,6 +173,9 @@ func allFailed(f activities.Finished) *task.Error {
 // close puts the task's state to its final words.
 func (r *Run) close(f activities.Finished, why *task.Error, cancelled bool) {
 	s := &r.state
+	if why != nil && why.Code == task.BudgetExceeded && s.Usage.Cost != nil {
+		why.Detail += fmt.Sprintf("; it cost %g %s, with the calls that were under way", r.spentMoney(), s.Usage.Cost.Currency)
+	}
 	s.Outcome, s.Result, s.Error, s.Simulated = f.Outcome, f.Result, why, f.Simulated || s.Simulated
 	s.Progress.Counts, s.Progress.ETA = f.Counts, nil
 	switch {

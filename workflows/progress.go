@@ -113,9 +113,25 @@ func (r *Run) spend(ctx workflow.Context, answer activities.Answer, err error) {
 
 // checkBudget stops the work when the budget is used up. Calls on their way are still paid for.
 func (r *Run) checkBudget() {
-	if r.Facts.Budget > 0 && r.spentMoney() >= r.Facts.Budget {
-		r.halt(task.Errorf(task.BudgetExceeded, "the budget of %g %s is used up: %g", r.Facts.Budget, r.state.Usage.Cost.Currency, r.spentMoney()))
+	switch {
+	case r.Facts.Budget == 0:
+	case r.spentMoney() >= r.Facts.Budget:
+		r.halt(task.Errorf(task.BudgetExceeded, "the budget of %g is used up", r.Facts.Budget))
+	case r.state.Usage.Cost == nil && r.state.Usage.UnmeteredCalls >= mostUnmetered:
+		r.halt(task.Errorf(task.BudgetExceeded, "the budget of %g cannot be kept: the provider does not tell what calls use", r.Facts.Budget))
 	}
+}
+
+// mostUnmetered is after how many calls without a price a budget is given up, if no call has one.
+const mostUnmetered = 5
+
+// left is what is left of the budget; 0 is no limit.
+func (r *Run) left() float64 {
+	const least = 1e-12 // a budget that is used up is not none
+	if r.Facts.Budget == 0 {
+		return 0
+	}
+	return max(r.Facts.Budget-r.spentMoney(), least)
 }
 
 // nearBudget reports whether little is left of the budget.
@@ -124,11 +140,13 @@ func (r *Run) nearBudget() bool {
 	return r.Facts.Budget > 0 && r.spentMoney() >= near*r.Facts.Budget
 }
 
+// spentMoney is what the task cost, with the tasks that it started.
 func (r *Run) spentMoney() float64 {
-	if r.state.Usage.Cost == nil {
+	all := r.state.Usage.Add(r.state.Started)
+	if all.Cost == nil {
 		return 0
 	}
-	return r.state.Usage.Cost.Amount
+	return all.Cost.Amount
 }
 
 // publishSoon writes the memo before long.

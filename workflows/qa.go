@@ -88,14 +88,14 @@ func (q *qa) do(ctx workflow.Context) error {
 	}
 	q.run.enter(stepAnswer)
 	q.show(ctx)
-	q.each(ctx, callsAtOnce, func() (int, bool) {
+	q.sideBySide(ctx, callsAtOnce, func() (int, bool) {
 		if q.Next == q.Plan.Questions {
 			return 0, false
 		}
 		q.Next++
 		return q.Next - 1, true
 	}, q.answer)
-	q.each(ctx, everythingAtOnce, func() (int, bool) {
+	q.sideBySide(ctx, everythingAtOnce, func() (int, bool) {
 		if len(q.Rest) == 0 {
 			return 0, false
 		}
@@ -148,9 +148,9 @@ func (q *qa) open(ctx workflow.Context) error {
 	return nil
 }
 
-// each works on questions side by side as long as there are more, and waits for all it began. A run whose history
+// sideBySide works on questions as long as there are more, and waits for all it began. A run whose history
 // grows long begins no more.
-func (q *qa) each(ctx workflow.Context, window int, more func() (int, bool), work func(workflow.Context, int) error) {
+func (q *qa) sideBySide(ctx workflow.Context, window int, more func() (int, bool), work func(workflow.Context, int) error) {
 	for ctx.Err() == nil && !historyLong(ctx) {
 		if err := workflow.Await(ctx, func() bool { return q.running < window }); err != nil {
 			break
@@ -215,6 +215,7 @@ func (q *qa) spend(question int, answer activities.Answer, err error) {
 	used := spent(answer, err)
 	q.run.state.Usage = q.run.state.Usage.Add(used.Usage)
 	q.run.state.Simulated = q.run.state.Simulated || answer.Simulated
+	q.run.checkBudget()
 	if question >= 0 {
 		so := q.SoFar[question]
 		so.Usage, so.Calls = so.Usage.Add(used.Usage), so.Calls+used.Calls

@@ -53,14 +53,34 @@ func topic(prompt string) string {
 }
 
 // ask runs a qa task to its end.
-func (b *bench) ask(in task.QAInput) workflows.Snapshot {
-	in.Normalize()
-	key := storage.InputKey(b.id, "test")
-	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), key, in))
-	facts := workflows.Facts{ID: b.id, Kind: "qa", Tenant: "acme", Lineage: b.id, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
-	b.env.ExecuteWorkflow("qa", workflows.Start{Facts: facts})
-	require.True(b.t, b.env.IsWorkflowCompleted())
-	return b.state()
+func (b *bench) ask(in task.QAInput) workflows.Snapshot { return b.run(b.startQA(in)) }
+
+func (b *bench) startQA(in task.QAInput) workflows.Facts {
+	facts := b.lay("qa", &in)
+	facts.Lineage = b.id // it shares no answers with another
+	return facts
+}
+
+// A budget that is used up ends the task with the answers it has. Calls on their way are still paid for.
+func TestQA_budget(t *testing.T) {
+	t.Parallel()
+	b := newQABench(t)
+	b.price(t, 1)
+	in := task.QAInput{Documents: []task.Document{{Name: "note", Text: "It was rebuilt in 1911."}}}
+	for i := range 300 {
+		in.Questions = append(in.Questions, fmt.Sprintf("Question %d: what is said about rebuilt?", i))
+	}
+	facts := b.startQA(in)
+	facts.Budget = 1
+	s := b.run(facts)
+	require.Equal(t, task.BudgetExceeded, s.Error.Code)
+	require.Equal(t, task.Partial, s.Outcome)
+	answers, _ := b.calls()
+	require.Less(t, answers, 300)
+	counts := s.Progress.Counts
+	require.Positive(t, counts.Succeeded)
+	require.Equal(t, 300, counts.Succeeded+counts.Failed)
+	require.Equal(t, task.BudgetExceeded, b.items()[299].Error.Code)
 }
 
 func (b *bench) answers() activities.QAOutput {

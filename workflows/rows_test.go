@@ -13,22 +13,7 @@ import (
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
-
-// startRows lays the input of a kind over rows down and gives the facts of a task.
-func (b *bench) startRows(kind string, in workflows.Input) workflows.Facts {
-	in.Normalize()
-	key := storage.InputKey(b.id, "test")
-	require.NoError(b.t, b.bucket.PutJSON(b.t.Context(), key, in))
-	return workflows.Facts{ID: b.id, Kind: kind, Tenant: "acme", Lineage: taskID, Priority: 3, CreatedAt: b.env.Now(), InputKey: key}
-}
-
-func (b *bench) runRows(kind string, in workflows.Input) workflows.Snapshot {
-	b.env.ExecuteWorkflow(kind, workflows.Start{Facts: b.startRows(kind, in)})
-	require.True(b.t, b.env.IsWorkflowCompleted())
-	return b.state()
-}
 
 // resultLine is a line of a file of results.
 type resultLine struct {
@@ -79,7 +64,7 @@ func rowSource(rows ...string) (s task.RowSource) {
 func TestGenerate_everyRowOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.runRows("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(300)}, Template: "Write about {{name}}", System: "Be brief."})
+	s := b.run(b.lay("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(300)}, Template: "Write about {{name}}", System: "Be brief."}))
 
 	require.NoError(t, b.env.GetWorkflowError())
 	require.Equal(t, task.Full, s.Outcome)
@@ -104,9 +89,9 @@ func TestGenerate_everyRowOnce(t *testing.T) {
 func TestGenerate_badRowsCostNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.runRows("generate", &task.GenerateInput{
+	s := b.run(b.lay("generate", &task.GenerateInput{
 		RowSource: rowSource(`{"name":"a"}`, `{"other":"b"}`, `7`, `{"name":"c"}`), Template: "About {{name}}",
-	})
+	}))
 	require.Equal(t, task.Partial, s.Outcome)
 	require.Equal(t, task.Counts{Total: 4, Succeeded: 2, Failed: 2}, s.Progress.Counts)
 	require.Equal(t, 2, b.provider.Counts().Total)
@@ -122,7 +107,7 @@ func TestGenerate_badRowsCostNothing(t *testing.T) {
 		b.id = "task_" + strings.Repeat(string(name[3]), 26)
 		b.renew()
 		before := b.provider.Counts().Total
-		s = b.runRows("generate", in)
+		s = b.run(b.lay("generate", in))
 		require.Equal(t, task.Failed, s.State, name)
 		require.Equal(t, task.Invalid, s.Error.Code, name)
 		require.Contains(t, s.Error.Detail, "template", name)
@@ -138,7 +123,7 @@ func TestGenerate_sameRowsShareACall(t *testing.T) {
 	for i := range 50 {
 		rows = append(rows, json.RawMessage(fmt.Sprintf(`{"id":"again%d","name":"product %04d."}`, i, i)))
 	}
-	s := b.runRows("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: rows}, Template: "About {{name}}"})
+	s := b.run(b.lay("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: rows}, Template: "About {{name}}"}))
 	require.Equal(t, task.Full, s.Outcome)
 	require.Equal(t, 150, b.provider.Counts().Total)
 	lines := b.lines("results.jsonl")
@@ -159,7 +144,7 @@ func TestGenerate_failures(t *testing.T) {
 	b.provider.On("product 0002.", llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"no","code":"content_filter"}}`))
 	b.provider.On("product 0003.", llmtest.RateLimit(1), llmtest.Reply{})
 	b.do.MaxAttempts = 2
-	s := b.runRows("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(6)}, Template: "About {{name}}"})
+	s := b.run(b.lay("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(6)}, Template: "About {{name}}"}))
 	require.Equal(t, task.Partial, s.Outcome)
 	lines := b.lines("results.jsonl")
 	for i, line := range lines {
@@ -173,7 +158,7 @@ func TestGenerate_failures(t *testing.T) {
 	b.id = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
 	b.renew()
 	b.provider.On("product 0002.", llmtest.Reply{})
-	s = b.runRows("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(6)}, Template: "About {{name}}"})
+	s = b.run(b.lay("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(6)}, Template: "About {{name}}"}))
 	require.Equal(t, task.Full, s.Outcome)
 	require.Equal(t, 8+1, b.provider.Counts().Total)
 	require.EqualValues(t, 1, s.Usage.Requests)
@@ -189,7 +174,7 @@ func TestGenerate_severalAnswersAndSchema(t *testing.T) {
 		return llmtest.Answer(fmt.Sprintf(`{"n":%d}`, n), llmtest.Usage{Input: 10, Output: 5})
 	})
 	form := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []string{"n"}}
-	s := b.runRows("generate", &task.GenerateInput{RowSource: rowSource(`{"name":"a"}`), Template: "About {{name}}", N: 3, OutputSchema: form})
+	s := b.run(b.lay("generate", &task.GenerateInput{RowSource: rowSource(`{"name":"a"}`), Template: "About {{name}}", N: 3, OutputSchema: form}))
 	require.Equal(t, task.Full, s.Outcome)
 	require.Equal(t, 3, b.provider.Counts().Total)
 	require.Len(t, b.lines("results.jsonl")[0].JSONs, 3)
@@ -209,7 +194,7 @@ func TestClassify_packs(t *testing.T) {
 	b := newBench(t)
 	b.provider.Handle(labels)
 	in := &task.ClassifyInput{RowSource: task.RowSource{Rows: products(100)}, Text: "{{name}}", Labels: []task.Label{{Name: "toys"}, {Name: "tools"}}}
-	s := b.runRows("classify", in)
+	s := b.run(b.lay("classify", in))
 	require.Equal(t, task.Full, s.Outcome)
 	require.LessOrEqual(t, b.provider.Counts().Total, 15, "twenty rows share a call, as far as a shard has them")
 	for _, line := range b.lines("results.jsonl") {
@@ -239,7 +224,7 @@ func TestClassify_answersThatDoNotMatch(t *testing.T) {
 				}
 				return labels(call)
 			})
-			s := b.runRows("classify", &task.ClassifyInput{RowSource: rowSource(`"a"`, `"b"`, `"c"`), Labels: []task.Label{{Name: "toys"}, {Name: "tools"}}})
+			s := b.run(b.lay("classify", &task.ClassifyInput{RowSource: rowSource(`"a"`, `"b"`, `"c"`), Labels: []task.Label{{Name: "toys"}, {Name: "tools"}}}))
 			require.Equal(t, task.Full, s.Outcome)
 			require.Equal(t, 1+3, b.provider.Counts().Total)
 			require.Equal(t, 4, b.receipt().Calls)
@@ -258,7 +243,7 @@ func TestEmbed_vectorsOfRows(t *testing.T) {
 		}
 		return llmtest.Reply{}
 	})
-	s := b.runRows("embed", &task.EmbedInput{RowSource: task.RowSource{Rows: products(200)}, Text: "{{name}}"})
+	s := b.run(b.lay("embed", &task.EmbedInput{RowSource: task.RowSource{Rows: products(200)}, Text: "{{name}}"}))
 	require.Equal(t, task.Full, s.Outcome, "%v", s.Error)
 	for i, line := range b.lines("vectors.jsonl") {
 		require.Equal(t, llmtest.Vector(fmt.Sprintf("product %04d.", i), len(line.Vector)), line.Vector)
@@ -276,7 +261,7 @@ func TestGenerate_cancel(t *testing.T) {
 	b := newBench(t)
 	b.provider.On("product 0003.", llmtest.RateLimit(600), llmtest.Reply{})
 	b.env.RegisterDelayedCallback(b.env.CancelWorkflow, 5*60*1e9)
-	s := b.runRows("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(5)}, Template: "About {{name}}"})
+	s := b.run(b.lay("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(5)}, Template: "About {{name}}"}))
 	require.Equal(t, task.Cancelled, s.State)
 	require.Equal(t, task.Partial, s.Outcome)
 	require.Equal(t, task.Counts{Total: 5, Succeeded: 4, Cancelled: 1}, s.Progress.Counts)

@@ -72,6 +72,7 @@ type Snapshot struct {
 	Error     *task.Error
 	Result    *activities.Stored
 	Requests  map[string]task.InputRequest // that wait for a person, by id
+	Started   task.Usage                   // of the tasks that it started and that ended; not part of its own
 }
 
 // Said tells a task that somebody said something to it: what it was is in the bucket.

@@ -115,7 +115,7 @@ func (s *summary) groups(ctx workflow.Context) error {
 	listen(ctx, signalGroup, func(report GroupReport) { s.hear(ctx, report) })
 	running := 0
 	for s.Next < len(s.Plan.Groups) && ctx.Err() == nil && !historyLong(ctx) {
-		if err := workflow.Await(ctx, func() bool { return running < groupsAtOnce }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return running < s.groupsAtOnce() }); err != nil {
 			break // the task stops; what runs is told by its own context
 		}
 		n := s.Next
@@ -136,13 +136,21 @@ func (s *summary) groups(ctx workflow.Context) error {
 	return nil
 }
 
+// groupsAtOnce is one where money is counted, so that no two spend the same rest of it.
+func (s *summary) groupsAtOnce() int {
+	if s.run.Facts.Budget > 0 {
+		return 1
+	}
+	return groupsAtOnce
+}
+
 // group runs one group as a child and adds what it did. A group that breaks loses its unfinished
 // documents only: they are accounted for when the books are closed.
 func (s *summary) group(ctx workflow.Context, n int) {
 	g := s.Plan.Groups[n]
 	id := GroupID(s.run.Facts.ID, n)
 	about := fmt.Sprintf("documents %d to %d of %d", g.From+1, g.From+len(g.Weights), s.Plan.Documents)
-	in := GroupStart{Task: s.run.Facts.task(), Number: n, Group: g, FanIn: s.Plan.FanIn}
+	in := GroupStart{Task: s.run.Facts.task(), Number: n, Group: g, FanIn: s.Plan.FanIn, Budget: s.run.left()}
 	s.live[n] = GroupReport{Number: n}
 	var report GroupReport
 	err := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, child(id, about)), summaryGroup, in).Get(ctx, &report)

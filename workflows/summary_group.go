@@ -26,7 +26,19 @@ type GroupStart struct {
 	Number int
 	Group  activities.Group
 	FanIn  int
+	Budget float64 // of this run; 0 is none
 	Done   GroupReport
+}
+
+// budgetWindow is how many calls are in flight where money is counted: what they cost may go beyond the budget.
+const budgetWindow = 8
+
+// window is how many calls a group keeps in flight.
+func (s GroupStart) window() int {
+	if s.Budget > 0 {
+		return budgetWindow
+	}
+	return callsAtOnce
 }
 
 // GroupReport is how far a group is: news for its parent while it runs, its result in the end.
@@ -59,13 +71,15 @@ func (g GroupReport) add(h GroupReport) GroupReport {
 // together, as soon as its window has room, and every model call is an activity. It ends without an
 // error even when it is cancelled: what it finished counts.
 func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
-	g := &group{start: start, report: start.Done, calls: workflow.NewSemaphore(ctx, callsAtOnce), began: workflow.Now(ctx)}
+	ctx, stop := workflow.WithCancel(ctx) // for the budget alone: a group that ends by itself leaves nothing to be cancelled
+	g := &group{start: start, report: start.Done, window: start.window(), stop: stop, began: workflow.Now(ctx)}
+	g.calls = workflow.NewSemaphore(ctx, int64(g.window))
 	g.report.Number = start.Number
 	weights := start.Group.Weights
 	all := workflow.NewWaitGroup(ctx)
 	next := g.report.Succeeded + g.report.Failed // documents are taken in order, and none is left open between runs
 	for next < len(weights) && ctx.Err() == nil && !historyLong(ctx) {
-		if err := workflow.Await(ctx, func() bool { return g.inHand < callsAtOnce }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return g.inHand < g.window }); err != nil {
 			break // cancelled
 		}
 		handful := g.handful(next)
@@ -90,7 +104,10 @@ func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 type group struct {
 	start  GroupStart
 	report GroupReport
-	inHand int // calls in flight, waiting for a slot, or expected of documents that are being read
+	spent  task.Usage // by this run
+	window int
+	stop   workflow.CancelFunc // ends it with what it has
+	inHand int                 // calls in flight, waiting for a slot, or expected of documents that are being read
 	calls  workflow.Semaphore
 	began  time.Time
 	news   throttle
@@ -131,8 +148,7 @@ func (g *group) fetch(ctx workflow.Context, handful []*groupDocument) (had []*gr
 			return nil
 		}
 		g.tell(ctx, stepFetch)
-		req := activities.DocumentRequest{Task: g.start.Task, Group: g.start.Number, Index: d.index}
-		return workflow.ExecuteActivity(documentWork(ctx, "fetch "+d.label), call.FetchDocument, req).Get(ctx, nil)
+		return fetch(ctx, activities.DocumentRequest{Task: g.start.Task, Group: g.start.Number, Index: d.index})
 	})
 	for i, d := range handful {
 		if errs[i] != nil {
@@ -144,8 +160,8 @@ func (g *group) fetch(ctx workflow.Context, handful []*groupDocument) (had []*gr
 	return had
 }
 
-// read gets the text out of documents, in one activity.
-func (g *group) read(ctx workflow.Context, handful []*groupDocument) (texts []activities.Document, err error) {
+// read gets the text out of documents.
+func (g *group) read(ctx workflow.Context, handful []*groupDocument) ([]activities.Document, error) {
 	if len(handful) == 0 {
 		return nil, nil
 	}
@@ -154,12 +170,7 @@ func (g *group) read(ctx workflow.Context, handful []*groupDocument) (texts []ac
 	for _, d := range handful {
 		req.Indexes = append(req.Indexes, d.index)
 	}
-	about := "read " + handful[0].label
-	if n := len(handful); n > 1 {
-		about = fmt.Sprintf("read documents %d to %d", handful[0].index+1, handful[n-1].index+1)
-	}
-	err = workflow.ExecuteActivity(documentWork(ctx, about), call.ReadDocuments, req).Get(ctx, &texts)
-	return texts, err
+	return read(ctx, req)
 }
 
 // tell lets the parent know how the group stands, before long.

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -316,4 +317,36 @@ func TestSummary_cutOffDocumentsAreAccountedFor(t *testing.T) {
 	require.Equal(t, s.Usage, sum)
 	require.Equal(t, "long", b.items()[0].Name)
 	require.Equal(t, task.ItemCancelled, b.items()[0].Status)
+}
+
+// A budget is overshot by no more than the calls of a small window, and one that cannot be kept is told.
+func TestSummary_budget(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	b.provider.Handle(func(llmtest.Call) llmtest.Reply {
+		return llmtest.Answer("A summary.", llmtest.Usage{Input: 9, Output: 1})
+	})
+	facts := b.start(task.SummaryInput{Documents: texts(150)})
+	facts.Budget = 100 // ten calls
+	s := b.run(facts)
+	require.Equal(t, task.BudgetExceeded, s.Error.Code)
+	require.Equal(t, task.Partial, s.Outcome)
+	require.LessOrEqual(t, b.provider.Counts().Total, 10+8)
+	require.Contains(t, s.Error.Detail, fmt.Sprintf("it cost %g USD", s.Usage.Cost.Amount))
+
+	b.id = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
+	b.renew()
+	b.provider.Handle(func(llmtest.Call) llmtest.Reply {
+		return llmtest.Stream(llmtest.Delta("Something.", ""), llmtest.Delta("", "stop"), "[DONE]")
+	})
+	in := task.SummaryInput{}
+	for i := range 150 {
+		in.Documents = append(in.Documents, task.Document{Text: fmt.Sprintf("Another report, number %d.", i)})
+	}
+	facts = b.start(in)
+	facts.Budget = 100
+	s = b.run(facts)
+	require.Equal(t, task.BudgetExceeded, s.Error.Code, "%v", s.Error)
+	require.Contains(t, s.Error.Detail, "does not tell")
 }

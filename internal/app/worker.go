@@ -22,14 +22,14 @@ import (
 // RunWorker works until ctx ends. Calls in hand then have stop_timeout to finish; what has not is
 // handed to another worker.
 func RunWorker(ctx context.Context, a *App) error {
-	if err := a.ready(ctx); err != nil {
-		return quiet(ctx, err)
-	}
-	do, end, err := a.activities(ctx)
+	do, end, err := a.activities(ctx) // before Temporal answers: what is wrong with the configuration is told at once
 	if err != nil {
 		return err
 	}
 	defer end()
+	if err := a.ready(ctx); err != nil {
+		return quiet(ctx, err)
+	}
 	pools := a.pools(do)
 	for i, pool := range pools {
 		if err := pool.Start(); err != nil {
@@ -70,8 +70,8 @@ func (a *App) options(slots int) worker.Options {
 		// Two pollers, the default, start a batch slowly and cost a tenth of its speed.
 		ActivityTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
-		// A second between heartbeats is what a cancel may take to arrive.
-		MaxHeartbeatThrottleInterval: time.Second,
+		// How long a heartbeat may be held back after another: a call that begins is told of within this.
+		MaxHeartbeatThrottleInterval: 200 * time.Millisecond,
 		// How long a task waits for a worker that was killed, before another takes it.
 		StickyScheduleToStartTimeout: 2 * time.Second,
 		WorkerStopTimeout:            a.Config.Worker.StopTimeout,

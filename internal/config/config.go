@@ -52,8 +52,8 @@ type LLM struct {
 	Profile           string        `knob:"profile" default:"" help:"whose habits to expect: openai, azure, deepseek, kimi, glm, dashscope, ark, newapi, litellm, openrouter, vllm, ollama or generic; empty means that of the address, and generic where it is not known"`
 	Timeout           time.Duration `knob:"timeout" default:"30m" min:"1s" help:"longest that one call may take, at any provider"`
 	IdleTimeout       time.Duration `knob:"idle_timeout" default:"2m" min:"1s" help:"longest silence within one call, at any provider"`
-	RequestsPerMinute int           `knob:"requests_per_minute" default:"0" help:"calls a minute that the key may make, over all workers; 0 means no limit"`
-	TokensPerMinute   int           `knob:"tokens_per_minute" default:"0" help:"tokens a minute that the key may use, over all workers; 0 means no limit"`
+	RequestsPerMinute int           `knob:"requests_per_minute" default:"0" min:"0" help:"calls a minute that the key may make, over all workers; 0 means no limit"`
+	TokensPerMinute   int           `knob:"tokens_per_minute" default:"0" min:"0" help:"tokens a minute that the key may use, over all workers; 0 means no limit"`
 	Models            []Model       `knob:"models" default:"" help:"what is known of the provider's models: prices of a million tokens, and the models that stand in for one when its provider is down or out of quota"`
 	Providers         []Provider    `knob:"providers" default:"" help:"more providers; a task's model is asked of the provider that lists it, or that its name begins with, as in relay/some-model, and of the first otherwise"`
 	Currency          string        `knob:"currency" default:"USD" help:"currency of all prices"`
@@ -69,9 +69,9 @@ type Provider struct {
 	Key               Secret  `knob:"key" default:"" help:"API key"`
 	KeyEnv            string  `knob:"key_env" default:"" help:"variable that holds the API key, instead of key"`
 	Profile           string  `knob:"profile" default:"" help:"as in llm.profile"`
-	Concurrency       int     `knob:"concurrency" default:"0" help:"calls at a time, in one worker; 0 means worker.llm_concurrency"`
-	RequestsPerMinute int     `knob:"requests_per_minute" default:"0" help:"as in llm.requests_per_minute"`
-	TokensPerMinute   int     `knob:"tokens_per_minute" default:"0" help:"as in llm.tokens_per_minute"`
+	Concurrency       int     `knob:"concurrency" default:"0" min:"0" help:"calls at a time, in one worker; 0 means worker.llm_concurrency"`
+	RequestsPerMinute int     `knob:"requests_per_minute" default:"0" min:"0" help:"as in llm.requests_per_minute"`
+	TokensPerMinute   int     `knob:"tokens_per_minute" default:"0" min:"0" help:"as in llm.tokens_per_minute"`
 	Models            []Model `knob:"models" default:"" help:"as in llm.models"`
 }
 
@@ -93,7 +93,7 @@ type Price struct {
 
 // All are the providers, the first first. Where nothing was said about the first, it is the first of the others.
 func (l LLM) All() []Provider {
-	if l.Simulated() && len(l.Providers) > 0 {
+	if l.BaseURL == "" && len(l.Providers) > 0 {
 		return l.Providers
 	}
 	first := Provider{
@@ -103,8 +103,8 @@ func (l LLM) All() []Provider {
 	return append([]Provider{first}, l.Providers...)
 }
 
-// Simulated reports whether the first provider is the built-in model, because it was given no address.
-func (l LLM) Simulated() bool { return l.BaseURL == "" }
+// Simulated reports whether the built-in model answers, because no provider was given.
+func (l LLM) Simulated() bool { return l.BaseURL == "" && len(l.Providers) == 0 }
 
 // Video is the provider that renders videos.
 type Video struct {

@@ -247,10 +247,11 @@ llm:
 	require.Equal(t, 60, all[1].RequestsPerMinute)
 	require.Equal(t, config.Model{Name: "Large", As: "large-2026", Price: &config.Price{Input: 1, Cached: 0.1, Output: 4}}, all[1].Models[0])
 
-	cfg, err = config.Load(config.Source{Dir: t.TempDir(), Env: []string{`LONGHAUL_LLM_PROVIDERS=[{"name":"only","base_url":"http://127.0.0.1:9/v1","concurrency":3}]`}})
+	cfg, err = config.Load(config.Source{Dir: t.TempDir(), Env: []string{`LONGHAUL_LLM_PROVIDERS=[{"name":"only","base_url":"http://127.0.0.1:9/v1","concurrency":3,"tokens_per_minute":1000000}]`}})
 	require.NoError(t, err)
 	require.Len(t, cfg.LLM.All(), 1, "nothing was said about the first")
 	require.Equal(t, 3, cfg.LLM.All()[0].Concurrency)
+	require.Equal(t, 1_000_000, cfg.LLM.All()[0].TokensPerMinute)
 }
 
 func TestLoad_providersMistakes(t *testing.T) {
@@ -258,15 +259,19 @@ func TestLoad_providersMistakes(t *testing.T) {
 		`[{base_url: "https://x.example"}]`:            "llm.providers: number 1: name: 1 to 40 lower-case letters",
 		`[{name: a/b, base_url: "https://x.example"}]`: "number 1: name: 1 to 40 lower-case letters",
 		`[{name: a}]`: "number 1: base_url: must be set",
-		`[{name: a, base_url: "https://me:hush@x.example"}]`:                              "number 1: base_url: the address must not hold",
-		`[{name: a, base_url: "https://x.example", key_env: NONE}]`:                       "number 1: key_env: the variable NONE is not set",
-		`[{name: a, base_url: "https://x.example"}, {name: a, base_url: "https://y.ex"}]`: "number 2: name: a is taken",
-		`[{name: a, base_ulr: "https://x.example"}]`:                                      `unknown setting "base_ulr"; did you mean "base_url"?`,
-		`[{name: a, base_url: "https://x.example", concurrency: many}]`:                   `concurrency: "many" is not a whole number`,
-		`[{name: a, base_url: "https://x.example", models: [{name: m, price: 3}]}]`:       "a price is a map like",
-		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {in: 3}}]}]`: `unknown price "in"`,
-		`[{name: a, base_url: "https://x.example", models: [{as: m}]}]`:                   "model number 1: name: must be set",
+		`[{name: a, base_url: "https://me:hush@x.example"}]`:                                    "number 1: base_url: the address must not hold",
+		`[{name: a, base_url: "https://x.example", key_env: NONE}]`:                             "number 1: key_env: the variable NONE is not set",
+		`[{name: a, base_url: "https://x.example"}, {name: a, base_url: "https://y.ex"}]`:       "number 2: name: a is taken",
+		`[{name: a, base_ulr: "https://x.example"}]`:                                            `unknown setting "base_ulr"; did you mean "base_url"?`,
+		`[{name: a, base_url: "https://x.example", concurrency: many}]`:                         `concurrency: "many" is not a whole number`,
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: 3}]}]`:             "a price is a map like",
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {in: 3}}]}]`:       `unknown price "in"`,
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {input: .nan}}]}]`: "input: NaN is not a price",
+		`[{name: a, base_url: "https://x.example", models: [{as: m}]}]`:                         "model number 1: name: must be set",
 		`[just-a-name]`: "a map of settings",
+		`[{name: a, base_url: "https://x.example", models: [{name: m}, {name: m}]}]`:         "name: m is taken",
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {input: 1}}]}]`: "a price needs input and output",
+		`[{name: a, base_url: "https://x.example", concurrency: -1}]`:                        "concurrency: -1 is too little",
 	} {
 		_, err := config.Load(config.Source{Dir: folder(t, "llm:\n  providers: "+list+"\n")})
 		require.ErrorContains(t, err, want, list)
@@ -360,4 +365,9 @@ func TestLoad_helpTellsNoToolFlags(t *testing.T) {
 	for _, flag := range []string{"--tools-secrets", "--tools-http", "--tools-mcp"} {
 		require.NotContains(t, help.String(), flag)
 	}
+}
+
+func TestLoad_modelsOfNoProvider(t *testing.T) {
+	_, err := config.Load(config.Source{Dir: folder(t, "llm:\n  requests_per_minute: 5\n  providers: [{name: a, base_url: \"https://x.example\"}]\n")})
+	require.ErrorContains(t, err, "set them under providers")
 }

@@ -194,7 +194,10 @@ func parseName(raw any) (string, error) { return strings.TrimSpace(fmt.Sprint(ra
 // whole reads a list of sections that a variable gave as JSON. Anything else is as it was.
 func whole(raw any) any {
 	var list []any
-	if text, ok := raw.(string); ok && json.Unmarshal([]byte(text), &list) == nil {
+	text, ok := raw.(string)
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber() // a million is not to become 1e+06
+	if ok && decoder.Decode(&list) == nil && !decoder.More() {
 		return list
 	}
 	return raw
@@ -250,10 +253,13 @@ func intoPrice(field **Price, raw any) error {
 			return errors.New(schema.Unknown("price", name, slices.Sorted(maps.Keys(parts))))
 		}
 		number, err := strconv.ParseFloat(fmt.Sprint(values[name]), 64)
-		if err != nil || number < 0 || number > 1e6 {
+		if err != nil || !(number >= 0 && number <= 1e6) { // not a number is neither
 			return fmt.Errorf("%s: %v is not a price of a million tokens", name, values[name])
 		}
 		*part = number
+	}
+	if values["input"] == nil || values["output"] == nil {
+		return errors.New("a price needs input and output, like {input: 0.25, cached: 0.025, output: 2}; 0 is free")
 	}
 	if price.Cached < 0 {
 		price.Cached = price.Input

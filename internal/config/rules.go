@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -30,46 +31,31 @@ func (c *Config) complete(env map[string]string) {
 	if llm.Model == "" {
 		llm.Model = defaultModel
 	}
-	if llm.Provider == "" {
-		llm.Provider = hostOf(llm.BaseURL)
-	}
-	if llm.Simulated() {
-		llm.Provider = "simulated"
-	}
-	c.Video.complete(env)
+	llm.Provider = nameOf(llm.Provider, llm.BaseURL)
 	for i := range llm.Providers {
 		p := &llm.Providers[i]
-		p.BaseURL = strings.TrimRight(p.BaseURL, "/")
-		if !p.Key.IsSet() && p.KeyEnv != "" {
-			p.Key = NewSecret(env[p.KeyEnv])
-		}
+		p.BaseURL, p.Key = strings.TrimRight(p.BaseURL, "/"), p.Key.orFrom(env, p.KeyEnv)
 	}
+	v := &c.Video
+	v.BaseURL, v.Key = strings.TrimRight(v.BaseURL, "/"), v.Key.orFrom(env, v.KeyEnv)
+	v.Provider = nameOf(v.Provider, v.BaseURL)
 	for i := range c.Tools.Secrets {
 		s := &c.Tools.Secrets[i]
-		if !s.Value.IsSet() && s.Env != "" {
-			s.Value = NewSecret(env[s.Env])
-		}
+		s.Value = s.Value.orFrom(env, s.Env)
 	}
 }
 
-func (v *Video) complete(env map[string]string) {
-	v.BaseURL = strings.TrimRight(v.BaseURL, "/")
-	if !v.Key.IsSet() && v.KeyEnv != "" {
-		v.Key = NewSecret(env[v.KeyEnv])
-	}
-	if v.Provider == "" {
-		v.Provider = hostOf(v.BaseURL)
-	}
-	if v.Simulated() {
-		v.Provider = "simulated"
-	}
-}
-
-func hostOf(address string) string {
-	if u, err := url.Parse(address); err == nil {
+// nameOf is what a provider is called: as it was told, or else by its host.
+func nameOf(told, address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+		return "simulated"
+	case told != "" || err != nil:
+		return told
+	default:
 		return u.Host
 	}
-	return ""
 }
 
 // mistakes checks what no field can know alone.
@@ -87,6 +73,7 @@ func (c *Config) mistakes() []error {
 		{"api.keys", c.API.checkKeys()},
 		{"worker.listen", checkAddress(c.Worker.Listen)},
 		{"llm.base_url", checkWeb(c.LLM.BaseURL)},
+		{"llm", c.LLM.checkFirst()},
 		{"llm.models", checkModels(c.LLM.Models)},
 		{"llm.providers", c.LLM.checkProviders()},
 		{"tools.http", c.Tools.checkHTTP()},
@@ -124,28 +111,32 @@ var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
 // checkProviders makes sure that every provider can be told from the others, and asked.
 func (l LLM) checkProviders() error {
-	var all []error
 	taken := map[string]bool{l.Provider: true}
-	for i, p := range l.Providers {
-		var err error
+	return each(l.Providers, func(p Provider) error {
+		defer func() { taken[p.Name] = true }()
 		switch {
 		case !providerName.MatchString(p.Name):
-			err = errors.New("name: 1 to 40 lower-case letters, digits, dots, dashes or underscores")
+			return errors.New("name: 1 to 40 lower-case letters, digits, dots, dashes or underscores")
 		case taken[p.Name]:
-			err = fmt.Errorf("name: %s is taken", p.Name)
+			return fmt.Errorf("name: %s is taken", p.Name)
 		case p.BaseURL == "":
-			err = errors.New("base_url: must be set")
+			return errors.New("base_url: must be set")
 		case checkWeb(p.BaseURL) != nil:
-			err = fmt.Errorf("base_url: %w", checkWeb(p.BaseURL))
+			return fmt.Errorf("base_url: %w", checkWeb(p.BaseURL))
 		case p.KeyEnv != "" && !p.Key.IsSet():
-			err = fmt.Errorf("key_env: the variable %s is not set", p.KeyEnv)
-		default:
-			err = checkModels(p.Models)
+			return fmt.Errorf("key_env: the variable %s is not set", p.KeyEnv)
 		}
-		if err != nil {
+		return checkModels(p.Models)
+	})
+}
+
+// each checks the sections of a list, and says which of them a mistake is in.
+func each[T any](list []T, check func(T) error) error {
+	var all []error
+	for i, one := range list {
+		if err := check(one); err != nil {
 			all = append(all, fmt.Errorf("number %d: %w", i+1, err))
 		}
-		taken[p.Name] = true
 	}
 	return errors.Join(all...)
 }
@@ -165,10 +156,21 @@ func (v Video) check() error {
 	return nil
 }
 
+// checkFirst refuses settings of a first provider that there is not.
+func (l LLM) checkFirst() error {
+	if l.BaseURL == "" && len(l.Providers) > 0 && (len(l.Models) > 0 || l.RequestsPerMinute > 0 || l.TokensPerMinute > 0) {
+		return errors.New("models, requests_per_minute and tokens_per_minute are those of the provider at base_url, and there is none: set them under providers")
+	}
+	return nil
+}
+
 func checkModels(models []Model) error {
 	for i, m := range models {
 		if m.Name == "" {
 			return fmt.Errorf("model number %d: name: must be set", i+1)
+		}
+		if slices.ContainsFunc(models[:i], func(n Model) bool { return n.Name == m.Name }) {
+			return fmt.Errorf("model number %d: name: %s is taken", i+1, m.Name)
 		}
 	}
 	return nil

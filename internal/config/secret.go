@@ -19,6 +19,14 @@ func (s Secret) Reveal() string { return s.text }
 // IsSet reports whether there is a text.
 func (s Secret) IsSet() bool { return s.text != "" }
 
+// orFrom is the secret itself, or else what a variable holds; no name is no variable.
+func (s Secret) orFrom(env map[string]string, variable string) Secret {
+	if s.IsSet() || variable == "" {
+		return s
+	}
+	return NewSecret(env[variable])
+}
+
 // String is the mask; "" when unset.
 func (s Secret) String() string {
 	if !s.IsSet() {

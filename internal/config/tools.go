@@ -75,14 +75,3 @@ func (t Tools) checkSecrets() error {
 		return nil
 	})
 }
-
-// each checks the sections of a list, and says which of them a mistake is in.
-func each[T any](list []T, check func(T) error) error {
-	var all []error
-	for i, one := range list {
-		if err := check(one); err != nil {
-			all = append(all, fmt.Errorf("number %d: %w", i+1, err))
-		}
-	}
-	return errors.Join(all...)
-}

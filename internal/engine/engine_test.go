@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -268,4 +269,16 @@ func TestItems(t *testing.T) {
 		status = append(status, string(item.Status))
 	}
 	require.Equal(t, "succeeded failed", strings.Join(status, " "))
+}
+
+// The same answer again is the same however its JSON is written; another one is not.
+func TestSame(t *testing.T) {
+	said := task.Reply{Request: "call-1-1", Action: task.Approve, Arguments: json.RawMessage(`{"q": "a & b"}`)}
+	stored, err := json.Marshal(said)
+	require.NoError(t, err)
+	var kept task.Reply
+	require.NoError(t, json.Unmarshal(stored, &kept))
+	require.True(t, same(kept, said))
+	said.Arguments = json.RawMessage(`{"q": "a & c"}`)
+	require.False(t, same(kept, said))
 }

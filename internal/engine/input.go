@@ -1,15 +1,18 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 
+	"longhaul/internal/schema"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -46,10 +49,20 @@ func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply)
 	return e.Get(ctx, tenant, id)
 }
 
+// mostReplies is how much may be said to one task: each is an event of its history, and goes into a prompt.
+const mostReplies = 500
+
 // keepMessage puts a message into the bucket and gives its key.
 func (e *Engine) keepMessage(ctx context.Context, t task.Task, reply task.Reply) (string, error) {
 	if kind, ok := workflows.Find(t.Kind); !ok || !kind.Hears {
 		return "", task.Errorf(task.Conflict, "a task of kind %s takes no messages", t.Kind)
+	}
+	said, err := e.Bucket.List(ctx, storage.RepliesPrefix(t.ID))
+	if err != nil {
+		return "", err
+	}
+	if len(said) >= mostReplies {
+		return "", task.Errorf(task.TooMany, "the task was told %d things already, and takes no more", len(said))
 	}
 	key := storage.ReplyKey(t.ID, "message-"+strings.ToLower(rand.Text()[:16]))
 	return key, e.Bucket.PutJSON(ctx, key, reply)
@@ -60,8 +73,11 @@ func (e *Engine) keepAnswer(ctx context.Context, t task.Task, reply task.Reply) 
 	key := storage.ReplyKey(t.ID, reply.Request)
 	request, open := t.InputRequests[reply.Request]
 	if open {
-		if err := fits(request, reply); err != nil {
-			return err
+		if err := errors.Join(fits(request, reply), e.suits(ctx, t.ID, request, reply)); err != nil {
+			return task.AsError(err)
+		}
+		if time.Now().After(request.ExpiresAt) {
+			return task.Errorf(task.Conflict, "the time to answer was over at %s", request.ExpiresAt.UTC().Format(time.RFC3339))
 		}
 		if wrote, err := e.Bucket.PutNewJSON(ctx, key, reply); err != nil || wrote {
 			return err
@@ -74,13 +90,44 @@ func (e *Engine) keepAnswer(ctx context.Context, t task.Task, reply task.Reply) 
 		return task.Errorf(task.Conflict, "the task has no open request %q", reply.Request)
 	case err != nil:
 		return err
-	case reflect.DeepEqual(before, reply):
+	case same(before, reply):
 		return nil // the same again: perhaps it was not heard the first time
 	case before.Action == task.Expire:
 		return task.Errorf(task.Conflict, "the time to answer was over; the task went on without")
 	default:
 		return task.Errorf(task.Conflict, "it was answered before: %s", before.Action)
 	}
+}
+
+// same reports whether two replies say the same, however their JSON is written.
+func same(a, b task.Reply) bool {
+	one, err := json.Marshal(a)
+	other, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(one, other)
+}
+
+// suits refuses arguments that do not fit the tool: the call could not be made with them.
+func (e *Engine) suits(ctx context.Context, id string, request task.InputRequest, reply task.Reply) error {
+	if len(reply.Arguments) == 0 {
+		return nil
+	}
+	var tools []struct {
+		Name       string          `json:"name"`
+		Parameters json.RawMessage `json:"parameters"`
+	}
+	if err := e.Bucket.GetJSON(ctx, storage.AgentToolsKey(id), &tools); err != nil {
+		return err
+	}
+	for _, tool := range tools {
+		compiled, err := schema.Compile(tool.Parameters)
+		if tool.Name != request.Tool || err != nil {
+			continue
+		}
+		if found := compiled.Check(reply.Arguments); len(found) > 0 {
+			return invalid("/arguments"+found[0].Pointer, "%s, so they do not fit the tool %s", found[0].Detail, request.Tool)
+		}
+	}
+	return nil
 }
 
 // fits refuses an answer that does not belong to its request.

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -100,6 +101,9 @@ func (l *Lane) leave(w *waiter, err error) error {
 	defer l.mu.Unlock()
 	now := time.Now()
 	if !l.queue.remove(w) {
+		if closed := <-w.ready; closed != nil { // or turned away, and had no place
+			return cmp.Or[error](err, closed)
+		}
 		l.inFlight--
 		l.requests.give(1, now)
 		l.tokens.give(w.taken, now)

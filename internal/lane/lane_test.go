@@ -260,3 +260,30 @@ func TestLane_learnsWhatCallsUse(t *testing.T) {
 		require.Less(t, last(began), 160*time.Second, "nor is the limit wasted")
 	})
 }
+
+// A call that gives up in the moment in which the lane turns all away gives back no place that it never had.
+func TestLane_givesUpWhileTurnedAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Concurrency: 1})
+		pass, err := l.Enter(t.Context(), "acme", 1, patient)
+		require.NoError(t, err)
+		ctx, giveUp := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 40 {
+			all.Go(func() {
+				_, err := l.Enter(ctx, "acme", 1, patient)
+				require.Error(t, err)
+			})
+		}
+		synctest.Wait()
+		giveUp()
+		pass.Done(lane.Outcome{Stop: errors.New("no money left")})
+		all.Wait()
+
+		time.Sleep(10 * time.Minute) // it is open again
+		_, err = l.Enter(t.Context(), "acme", 1, time.Second)
+		require.NoError(t, err)
+		_, err = l.Enter(t.Context(), "acme", 1, time.Second)
+		require.Error(t, err, "one at a time")
+	})
+}

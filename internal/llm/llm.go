@@ -95,7 +95,8 @@ type Progress struct {
 
 // Model answers requests. It makes exactly one HTTP request a call: whoever calls it decides about
 // trying again. Cancelling ctx closes the connection to the provider. onProgress may be nil; it is
-// called from the calling goroutine. The error is always an *Error, or ctx's own.
+// called from the calling goroutine. The error is always an *Error, or ctx's own; an *Error that wraps ctx's
+// own is that with what had been used by then.
 type Model interface {
 	Complete(ctx context.Context, req Request, onProgress func(Progress)) (Response, error)
 }

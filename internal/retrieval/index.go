@@ -22,19 +22,18 @@ type Text struct {
 	Passages   []document.Chunk // from Cut
 }
 
-// Passage is one of an index.
-type Passage struct {
-	Document int // index of its text
-	Start    int // bytes of that text
-	End      int
-	Tokens   int
+// passage is one of an index.
+type passage struct {
+	document   int // index of its text
+	start, end int // bytes of that text
+	tokens     int
 }
 
 // Index ranks the passages of texts. It never changes, so it is safe for concurrent use.
 type Index struct {
 	texts    []Text
 	headings [][]heading // by text
-	passages []Passage
+	passages []passage
 	words    *lexical
 	vectors  [][]float32 // by passage; nil where there is none
 }
@@ -45,7 +44,7 @@ func New(texts []Text) *Index {
 	for n, text := range texts {
 		x.headings = append(x.headings, outline(text.Markdown))
 		for _, c := range text.Passages {
-			x.passages = append(x.passages, Passage{n, c.Start, c.End, c.Tokens})
+			x.passages = append(x.passages, passage{n, c.Start, c.End, c.Tokens})
 			x.words.add(text.Markdown[c.Start:c.End])
 		}
 	}
@@ -65,13 +64,10 @@ func (x *Index) With(vectors [][]float32) *Index {
 // Len is how many passages there are.
 func (x *Index) Len() int { return len(x.passages) }
 
-// Passage is the nth passage, from 0.
-func (x *Index) Passage(n int) Passage { return x.passages[n] }
-
-// Words is the text of a passage.
+// Words is the text of the nth passage, from 0.
 func (x *Index) Words(n int) string {
 	p := x.passages[n]
-	return x.texts[p.Document].Markdown[p.Start:p.End]
+	return x.texts[p.document].Markdown[p.start:p.end]
 }
 
 // Place says where something stands.
@@ -84,8 +80,8 @@ type Place struct {
 // Place says where a passage begins.
 func (x *Index) Place(n int) Place {
 	p := x.passages[n]
-	text := x.texts[p.Document]
-	return x.place(p.Document, body(text.Markdown, p.Start, p.End))
+	text := x.texts[p.document]
+	return x.place(p.document, body(text.Markdown, p.start, p.end))
 }
 
 func (x *Index) place(document, at int) Place {
@@ -114,7 +110,7 @@ func (x *Index) Best(question string, vector []float32, tokens int) []int {
 	}
 	var chosen []int
 	for _, n := range ranking {
-		if left := tokens - x.passages[n].Tokens; left >= 0 || len(chosen) == 0 {
+		if left := tokens - x.passages[n].tokens; left >= 0 || len(chosen) == 0 {
 			chosen, tokens = append(chosen, n), left
 		}
 	}
@@ -140,8 +136,8 @@ func (x *Index) Cite(n int, quote string) (Citation, bool) {
 		return Citation{}, false
 	}
 	p := x.passages[n]
-	c := Citation{Document: p.Document, Start: p.Start + start, End: p.Start + end}
-	c.Place, c.Quote = x.place(p.Document, c.Start), x.texts[p.Document].Markdown[c.Start:c.End]
+	c := Citation{Document: p.document, Start: p.start + start, End: p.start + end}
+	c.Place, c.Quote = x.place(p.document, c.Start), x.texts[p.document].Markdown[c.Start:c.End]
 	return c, true
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -113,20 +114,13 @@ func (s *shelf) List(_ context.Context, prefix string) (entries []storage.Entry,
 	for key := range s.held {
 		entries = append(entries, storage.Entry{Name: key[len(prefix):]})
 	}
-	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmpText(a.Name, b.Name) })
+	slices.SortFunc(entries, func(a, b storage.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return entries, nil
-}
-
-func cmpText(a, b string) int {
-	if a < b {
-		return -1
-	}
-	return 1
 }
 
 func (s *shelf) Get(_ context.Context, key string) ([]byte, error) { return s.held[key], nil }
 
-// TestJournal_pace: how many writes it takes for ten seconds of records that come evenly, and how late the latest was durable.
+// TestJournal_pace: how many writes it takes for some seconds of records that come evenly, and how late the latest was durable.
 func TestJournal_pace(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -146,23 +140,23 @@ func TestJournal_pace(t *testing.T) {
 				store := &shelf{takes: 2 * time.Millisecond}
 				j, err := rows.Open(t.Context(), store, "j/")
 				require.NoError(t, err)
-				const seconds = 10
+				const seconds = 4
 				var latest time.Duration
 				var mu sync.Mutex
+				var all sync.WaitGroup
 				for i := range seconds * tt.rate {
 					time.Sleep(time.Second / time.Duration(tt.rate))
-					go func() {
+					all.Go(func() {
 						began := time.Now()
-						require.NoError(t, j.Record(context.Background(), fmt.Sprint(i), i))
+						require.NoError(t, j.Record(t.Context(), fmt.Sprint(i), i))
 						mu.Lock()
 						defer mu.Unlock()
 						if i > tt.rate { // once the pace is known
 							latest = max(latest, time.Since(began))
 						}
-					}()
+					})
 				}
-				synctest.Wait()
-				time.Sleep(time.Second)
+				all.Wait()
 				require.Equal(t, seconds*tt.rate, j.Len())
 				t.Logf("%d writes a second, latest after %v", len(store.puts)/seconds, latest)
 				require.LessOrEqual(t, len(store.puts), (seconds+1)*tt.writes)
@@ -232,7 +226,10 @@ func TestJournal_notJSON(t *testing.T) {
 }
 
 func BenchmarkJournal(b *testing.B) {
-	record := map[string]string{"text": string(make([]byte, 300)), "finish_reason": "stop"}
+	record := struct {
+		Text   string `json:"text"`
+		Tokens int    `json:"tokens"`
+	}{strings.Repeat("x", 300), 70}
 	for _, recorders := range []int{1, 50, 200} {
 		b.Run(fmt.Sprint("recorders=", recorders), func(b *testing.B) {
 			store, err := storage.Open(b.Context(), "file://"+b.TempDir())

@@ -35,12 +35,10 @@ func Compile(text string) (*Template, error) {
 		}
 		name, next, closed := strings.Cut(after, "}}")
 		at := position(text, len(text)-len(after)-2)
-		if !closed || strings.ContainsAny(name, "\n{") {
-			return nil, task.Errorf(task.Invalid, "the template has {{ without }} at %s; write {{{{ for two braces that are text", at)
-		}
 		column := strings.TrimSpace(name)
-		if column == "" {
-			return nil, task.Errorf(task.Invalid, "the template has {{}} without the name of a column at %s", at)
+		if !closed || column == "" || strings.ContainsAny(name, "\n{") {
+			return nil, task.Errorf(task.Invalid,
+				"the template has {{ without the name of a column and }} at %s; write {{{{ for two braces that are text", at)
 		}
 		t.pieces = append(t.pieces, piece{column: column})
 		rest = next

@@ -73,9 +73,6 @@ func AgentMemoryKey(taskID string, turn int) string {
 	return fmt.Sprintf("tasks/%s/agent/%05d/memory.json", taskID, turn)
 }
 
-// ReplyKey is what a person said to a task: the answer to a request for input, or a message.
-func ReplyKey(taskID, id string) string { return "tasks/" + taskID + "/replies/" + id + ".json" }
-
 // RowsKey is something kept of the rows of a task: the rows as they were checked, and how they are shared out.
 func RowsKey(taskID, what string) string { return "tasks/" + taskID + "/rows/" + what }
 
@@ -86,3 +83,9 @@ func RowJournal(lineage string, from int) string {
 
 // RowFlaw stands for a call of rows where something is kept beside its answer.
 func RowFlaw(lineage, key string) string { return "ledger/" + lineage + "/flaws/" + key }
+
+// RepliesPrefix is where what was said to a task is; ReplyKey is one of it: the answer to a request for input, or a message.
+func RepliesPrefix(taskID string) string { return "tasks/" + taskID + "/replies/" }
+
+// ReplyKey is the answer to a request for input, or a message.
+func ReplyKey(taskID, id string) string { return RepliesPrefix(taskID) + id + ".json" }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -49,16 +50,9 @@ type HTTPTool struct {
 
 // Normalize fills in the defaults.
 func (in *AgentInput) Normalize() {
-	in.MaxSteps = orDefault(in.MaxSteps, 30)
-	in.MaxToolCalls = orDefault(in.MaxToolCalls, 100)
-	in.AnswerWithin = orDefault(in.AnswerWithin, 24*60*60)
-}
-
-func orDefault(n, fallback int) int {
-	if n == 0 {
-		return fallback
-	}
-	return n
+	in.MaxSteps = cmp.Or(in.MaxSteps, 30)
+	in.MaxToolCalls = cmp.Or(in.MaxToolCalls, 100)
+	in.AnswerWithin = cmp.Or(in.AnswerWithin, 24*60*60)
 }
 
 // FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -80,8 +81,8 @@ func (s RowSource) headline(what string) string {
 
 // Normalize fills in the defaults.
 func (in *GenerateInput) Normalize() {
-	in.N = orDefault(in.N, 1)
-	in.Output = orJSONL(in.Output)
+	in.N = cmp.Or(in.N, 1)
+	in.Output = cmp.Or(in.Output, "jsonl")
 }
 
 // Headline is the input in a line, for a person who reads a list of tasks.
@@ -89,8 +90,8 @@ func (in *GenerateInput) Headline() string { return in.headline("Generate from")
 
 // Normalize fills in the defaults.
 func (in *ClassifyInput) Normalize() {
-	in.Pack = orDefault(in.Pack, 20)
-	in.Output = orJSONL(in.Output)
+	in.Pack = cmp.Or(in.Pack, 20)
+	in.Output = cmp.Or(in.Output, "jsonl")
 	if in.Text == "" {
 		in.Text = "{{text}}"
 	}
@@ -104,7 +105,7 @@ func (in *ClassifyInput) Headline() string { return in.headline("Classify") }
 
 // Normalize fills in the defaults.
 func (in *EmbedInput) Normalize() {
-	in.Output = orJSONL(in.Output)
+	in.Output = cmp.Or(in.Output, "jsonl")
 	if in.Text == "" {
 		in.Text = "{{text}}"
 	}
@@ -112,10 +113,3 @@ func (in *EmbedInput) Normalize() {
 
 // Headline is the input in a line, for a person who reads a list of tasks.
 func (in *EmbedInput) Headline() string { return in.headline("Embed") }
-
-func orJSONL(format string) string {
-	if format == "" {
-		return "jsonl"
-	}
-	return format
-}

@@ -137,7 +137,7 @@ func (k *Kit) Run(ctx context.Context, d Definition, call Call) (Result, error) 
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}")
 	}
-	err := checkArguments(d, call.Arguments)
+	err := d.Check(call.Arguments)
 	var result Result
 	if err == nil {
 		result, err = k.run(ctx, d, call)
@@ -171,9 +171,9 @@ func (k *Kit) run(ctx context.Context, d Definition, call Call) (Result, error) 
 	}
 }
 
-// checkArguments holds arguments to the schema that the model was shown. One that does not compile is a server's
-// own, which checks for itself.
-func checkArguments(d Definition, arguments json.RawMessage) error {
+// Check holds arguments to the schema that the model was shown. One that does not compile is a server's own, which
+// checks for itself. The error is for the model.
+func (d Definition) Check(arguments json.RawMessage) error {
 	if err := schema.WellFormed(arguments); err != nil {
 		return failed("The arguments are not valid JSON: %s", task.AsError(err).Detail)
 	}

@@ -38,7 +38,7 @@ func (x *exchange) collect(stream *goopenai.ChatCompletionStream, onProgress fun
 		case err != nil && a.finish != "" && !told(x.fault(err)):
 			return x.conclude(&a) // only the usage or the end mark is missing
 		case err != nil:
-			return llm.Response{}, spent(x.fault(err), a.usage)
+			return llm.Response{}, x.brokenOff(err, a.usage)
 		}
 		unfinished := a.finish == ""
 		grew, err := a.add(line)
@@ -61,6 +61,14 @@ func (x *exchange) collect(stream *goopenai.ChatCompletionStream, onProgress fun
 func told(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
 	return ok && !errors.Is(e, errCut)
+}
+
+// brokenOff is why a stream gave no answer. A caller that left is told what had been used by then, if the provider said.
+func (x *exchange) brokenOff(err error, usage llm.Usage) error {
+	if own := x.caller.Err(); own != nil && usage.Known {
+		return &llm.Error{Class: llm.Retry, Code: task.AnswerIncomplete, Message: "the caller left", Status: x.status, Partial: usage, Err: own}
+	}
+	return spent(x.fault(err), usage)
 }
 
 // spent notes on an error what the failed call used.

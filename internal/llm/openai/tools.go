@@ -27,11 +27,8 @@ func (x *exchange) offer(req llm.Request) error {
 	offered, wire := tools{}, make([]map[string]any, len(req.Tools))
 	for i, tool := range req.Tools {
 		parameters := json.RawMessage(or(string(tool.Parameters), anything))
-		compiled, err := schema.Compile(parameters)
-		if err != nil {
-			return x.fail(llm.Final, task.ModelRefused, "the schema of tool %s cannot be used: %s", tool.Name, err)
-		}
-		offered[tool.Name] = compiled
+		// A schema that cannot be compiled here, such as an MCP server may have, is for the tool's owner to hold calls against.
+		offered[tool.Name], _ = schema.Compile(parameters)
 		wire[i] = map[string]any{"type": "function", "function": llm.Tool{Name: tool.Name, Description: tool.Description, Parameters: parameters}}
 	}
 	x.extras["tools"] = wire
@@ -84,6 +81,9 @@ func (t tools) fault(name, arguments string) string {
 	}
 	if arguments[0] != '{' {
 		return fmt.Sprintf("the arguments of %s must be a JSON object, not %s", name, shorten(arguments, maxSnippet))
+	}
+	if of == nil {
+		return ""
 	}
 	if said := breaches(of, arguments); said != "" {
 		return shorten(fmt.Sprintf("the arguments of %s break its schema: %s", name, said), maxFault)

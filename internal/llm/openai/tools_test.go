@@ -236,18 +236,18 @@ func or(value, fallback string) string {
 	return value
 }
 
-// TestToolOfABadSchema is refused before anything is sent.
+// TestToolOfABadSchema is offered as it is: who owns the tool holds the arguments against it.
 func TestToolOfABadSchema(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
+	p.Handle(func(llmtest.Call) llmtest.Reply {
+		return llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "weather", Arguments: `{"anything":1}`})
+	})
 	req := askTools()
-	req.Tools[0].Parameters = json.RawMessage(`{"type":"nothing"}`)
-	_, err := client(t, p).Complete(t.Context(), req, nil)
-	var e *llm.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, llm.Final, e.Class)
-	require.Contains(t, e.Message, "schema of tool weather cannot be used")
-	require.Empty(t, p.Calls())
+	req.Tools[0].Parameters = json.RawMessage(`{"type":"object","properties":{"a":{"pattern":"(?<=x)y"}}}`)
+	got, err := client(t, p).Complete(t.Context(), req, nil)
+	require.NoError(t, err)
+	require.Empty(t, got.ToolCalls[0].Fault)
 }
 
 // TestReasoning is kept apart from the text (R41).

@@ -1,0 +1,5 @@
+//go:build !race
+
+package rows_test
+
+const slowdown = 1
