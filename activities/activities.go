@@ -57,4 +57,6 @@ type Task struct {
 	Lineage string // where paid answers are looked up: the id of the first of the tasks that share them
 	Model   string // "" means the default
 	Queue   string // of its model calls; "" means QueueLLM
+	Before  string `json:",omitempty"` // the task that this one runs again; "" for none
+	Keep    *Kept  `json:",omitempty"` // whose succeeded items are kept; nil for none
 }

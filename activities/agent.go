@@ -97,6 +97,7 @@ type ToolUse struct {
 	Builtin   string // of longhaul's own
 	Same      string // the same for the same call of the same tool
 	Fault     bool   // it cannot be carried out
+	Done      bool   `json:",omitempty"` // it was, by the task that this one runs again
 	Approval  bool   // a person must approve it
 	Arguments json.RawMessage
 	Question  string
@@ -115,9 +116,13 @@ func (a *Activities) AgentTurn(ctx context.Context, req TurnRequest) (Turn, erro
 	if err != nil {
 		return Turn{}, err
 	}
-	heard, err := a.heard(ctx, req)
+	said, err := a.heard(ctx, req)
 	if err != nil {
 		return Turn{}, err
+	}
+	heard := said
+	if req.Last != "" {
+		heard = append(slices.Clone(said), req.Last)
 	}
 	ask := llm.Request{Tools: offered(tools)}
 	if ask.Messages, err = a.conversation(ctx, req, in); err != nil {
@@ -136,15 +141,36 @@ func (a *Activities) AgentTurn(ctx context.Context, req TurnRequest) (Turn, erro
 	if err != nil {
 		return Turn{}, err
 	}
-	said, err := a.entry(ctx, answer.Key)
+	given, err := a.entry(ctx, answer.Key)
 	if err != nil {
 		return Turn{}, err
 	}
-	kept := turn{Heard: heard, Answer: numbered(said.Response, req.Turn)}
+	kept := turn{Heard: heard, Said: said, Answer: numbered(given.Response, req.Turn)}
 	if err := a.Bucket.PutJSON(context.WithoutCancel(ctx), storage.AgentTurnKey(req.Task.ID, req.Turn), kept); err != nil {
 		return Turn{}, err
 	}
-	return Turn{Calls: uses(kept.Answer.ToolCalls, tools), Context: size(ask.Messages, said), Answer: answer}, nil
+	calls := uses(kept.Answer.ToolCalls, tools)
+	if err := a.markDone(ctx, req, kept.Answer.ToolCalls, calls); err != nil {
+		return Turn{}, err
+	}
+	return Turn{Calls: calls, Context: size(ask.Messages, given), Answer: answer}, nil
+}
+
+// markDone marks the calls that a task which is run again has carried out: nobody need be asked about them, and their results are on record.
+func (a *Activities) markDone(ctx context.Context, req TurnRequest, calls []llm.ToolCall, uses []ToolUse) error {
+	if req.Task.Before == "" {
+		return nil
+	}
+	for i, c := range calls {
+		key, err := doneKey(req.Task, req.Turn, i, c)
+		if err != nil {
+			return err
+		}
+		if uses[i].Done, err = a.Bucket.Exists(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resultForm is what the result must look like; nil for a report.

@@ -17,6 +17,7 @@ import (
 // turn is one turn of an agent's conversation, as it is kept: what was said to the model, and what it said.
 type turn struct {
 	Heard  []string    `json:"heard,omitempty"` // from a person, or from us
+	Said   []string    `json:"said,omitempty"`  // of it, what a person said
 	Answer llm.Message `json:"answer"`
 }
 
@@ -47,19 +48,25 @@ func size(messages []llm.Message, said entry) int {
 }
 
 // heard is what is said to the model before a turn.
-func (a *Activities) heard(ctx context.Context, req TurnRequest) ([]string, error) {
-	var heard []string
-	for _, key := range req.Messages {
-		var said task.Reply
-		if err := a.Bucket.GetJSON(ctx, key, &said); err != nil {
+//
+// In a task that is run again a person is heard to say at each turn what was said there before: the answers to it are paid for.
+func (a *Activities) heard(ctx context.Context, req TurnRequest) (said []string, err error) {
+	if req.Task.Before != "" {
+		var before turn
+		err := a.Bucket.GetJSON(ctx, storage.AgentTurnKey(req.Task.Before, req.Turn), &before)
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return nil, err
 		}
-		heard = append(heard, said.Text)
+		said = before.Said
 	}
-	if req.Last != "" {
-		heard = append(heard, req.Last)
+	for _, key := range req.Messages {
+		var reply task.Reply
+		if err := a.Bucket.GetJSON(ctx, key, &reply); err != nil {
+			return nil, err
+		}
+		said = append(said, reply.Text)
 	}
-	return heard, nil
+	return said, nil
 }
 
 // conversation is all that was said before a turn, the oldest part as the memory of it.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"longhaul/internal/storage"
@@ -119,6 +120,10 @@ type Child struct {
 type Inputs interface {
 	// Prepare checks an input against its kind, and gives it with its defaults and its headline.
 	Prepare(kind string, input []byte) (ready any, headline string, err error)
+	// Patch reads the input that a task had, changed by a JSON merge patch; nil changes nothing.
+	Patch(kind string, input, patch []byte) (ready any, headline string, err error)
+	// Again makes a task that runs another one again, of which the facts are given.
+	Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (Replay, error)
 }
 
 // PrepareChild checks the task that a call asks for, and lays its input into the bucket.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/activity"
 
@@ -55,15 +56,38 @@ func (a *Activities) RunTool(ctx context.Context, req ToolRequest) (ToolDone, er
 	if err := r.load(ctx); err != nil {
 		return ToolDone{}, err
 	}
-	result, err := r.carryOut(ctx)
+	kept, err := r.result(ctx)
 	if err != nil {
 		return ToolDone{}, err
 	}
-	kept := callResult{Text: result.Text, IsError: result.IsError}
+	return ToolDone{IsError: kept.IsError, Decided: r.reply.Action}, a.Bucket.PutJSON(context.WithoutCancel(ctx), key, kept)
+}
+
+// result is that of the call: the one on record, if it was carried out before by this task or by one that it runs again, or a new one.
+func (r *toolRun) result(ctx context.Context) (kept callResult, err error) {
+	if found, err := r.Ledger.Look(ctx, r.done, &kept); err != nil || found {
+		return kept, err
+	}
+	result, err := r.carryOut(ctx)
+	if err != nil {
+		return kept, err
+	}
+	kept = callResult{Text: result.Text, IsError: result.IsError}
 	if result.Truncated {
 		kept.Text += "\n[the end is missing: the result was longer than can be kept]"
 	}
-	return ToolDone{IsError: kept.IsError, Decided: r.reply.Action}, a.Bucket.PutJSON(context.WithoutCancel(ctx), key, kept)
+	if r.turnedDown {
+		return kept, nil
+	}
+	return kept, r.record(ctx, r.done, kept)
+}
+
+// stepTool is where the results of tool calls stand in the ledger. The name is for ever.
+const stepTool = "tool"
+
+// doneKey names a tool call in the ledger: the same for the same call at the same place of a task that is run again.
+func doneKey(t Task, turn, n int, c llm.ToolCall) (string, error) {
+	return storage.LedgerKey(t.Lineage, stepTool, []any{turn, n, c.Name, string(c.Arguments)})
 }
 
 // toolRun is a tool call at work.
@@ -74,6 +98,9 @@ type toolRun struct {
 	call  llm.ToolCall
 	tool  tool.Definition
 	reply task.Reply
+	done  string // key of its result in the ledger
+
+	turnedDown bool // it was not carried out
 }
 
 // load finds out what is to be done, and what a person said about it.
@@ -83,6 +110,10 @@ func (r *toolRun) load(ctx context.Context) error {
 		return err
 	}
 	r.call = kept.Answer.ToolCalls[r.Call]
+	var err error
+	if r.done, err = doneKey(r.Task, r.Turn, r.Call, r.call); err != nil {
+		return err
+	}
 	tools, err := r.agentTools(ctx, r.Task)
 	if err != nil {
 		return err
@@ -110,6 +141,7 @@ func (r *toolRun) standing(ctx context.Context) (task.Reply, error) {
 // carryOut does what was asked for, or says why not.
 func (r *toolRun) carryOut(ctx context.Context) (tool.Result, error) {
 	if refused := r.refused(); refused != nil {
+		r.turnedDown = true
 		return *refused, nil
 	}
 	if r.reply.Action == task.Respond {
@@ -167,7 +199,7 @@ const safeAttempts = 3
 // not know how far the one before came, and makes no other.
 func (r *toolRun) once(ctx context.Context) (tool.Result, error) {
 	if !r.tool.Safe {
-		first, err := r.Bucket.PutNewJSON(ctx, storage.AgentCallKey(r.Task.ID, r.Turn, r.Call, "sent.json"), r.call)
+		first, err := r.Bucket.PutNewJSON(ctx, strings.TrimSuffix(r.done, ".json")+"-sent.json", r.call)
 		if err != nil {
 			return tool.Result{}, err
 		}

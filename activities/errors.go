@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -32,7 +33,7 @@ var handsOver = map[task.Code]bool{
 // failed tells Temporal whether calling again can help, and when. A rate limit does not use up the
 // attempts; a cancel and a worker that stops are no failures of the call at all.
 func (q *asking) failed(ctx context.Context, err error) error {
-	if temporal.IsApplicationError(err) || temporal.IsCanceledError(err) {
+	if temporal.IsApplicationError(err) || temporal.IsCanceledError(err) || errors.Is(err, activity.ErrActivityPaused) {
 		return err // no call was made
 	}
 	if ctx.Err() != nil {
@@ -149,6 +150,7 @@ func (b *Beat) count(refusal *llm.Error, price *router.Price) {
 	case refusal.Status < http.StatusBadRequest && !unreached(refusal):
 		b.Wasted.UnmeteredCalls++
 	}
+	b.try(refusal)
 	down := outage(refusal)
 	switch {
 	case down:
@@ -165,6 +167,15 @@ func (b *Beat) count(refusal *llm.Error, price *router.Price) {
 	if !down {
 		b.DownSince = time.Time{} // the provider answered: the next outage is another one
 	}
+}
+
+// mostTries is how many failed calls are remembered, the newest of them.
+const mostTries = 5
+
+// try remembers a failed call, for the person who has to find out what went wrong.
+func (b *Beat) try(refusal *llm.Error) {
+	tries := append(slices.Clone(b.Tries), task.FailedTry{At: time.Now().UTC(), Code: refusal.Code, Said: task.Brief(refusal.Message), Target: refusal.Provider})
+	b.Tries = tries[max(len(tries)-mostTries, 0):]
 }
 
 // pause is how long to wait before the next attempt: what the provider asked for and up to a tenth more,
@@ -184,8 +195,12 @@ func backoff(n int) time.Duration {
 }
 
 // stopped is what an interrupted activity returns. When its worker stops, another one goes on at
-// once; when the task was cancelled, the cancel is passed on, with what was used by then.
+// once; when the task is paused, it goes on after that; when it was cancelled, the cancel is passed on, with what was
+// used by then.
 func stopped(ctx context.Context, b Beat) error {
+	if paused(ctx) {
+		return activity.ErrActivityPaused
+	}
 	select {
 	case <-activity.GetWorkerStopChannel(ctx):
 		return temporal.NewApplicationErrorWithOptions("the worker is stopping", "worker_stopping",
@@ -197,6 +212,7 @@ func stopped(ctx context.Context, b Beat) error {
 
 // final makes an error that ends the step.
 func final(e *task.Error, b Beat) error {
+	e.Tries = b.Tries
 	return failure(e, b.spent(), temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 

@@ -22,8 +22,9 @@ type Finished struct {
 	Counts    task.Counts
 	Outcome   task.Outcome
 	Simulated bool
-	First     *task.Error // the error of the first item that failed
-	Result    *Stored     // nil when there is nothing to show
+	First     *task.Error    // the error of the first item that failed
+	Failures  []task.Failure `json:",omitempty"` // of items, by what went wrong
+	Result    *Stored        // nil when there is nothing to show
 }
 
 // Cut is what an item used before it was cut off.
@@ -93,9 +94,7 @@ func tally(items []task.Item) Finished {
 			f.Counts.Cancelled++
 		default:
 			f.Counts.Failed++
-			if f.First == nil {
-				f.First = item.Error
-			}
+			f.fail(item)
 		}
 	}
 	switch f.Counts.Succeeded {
@@ -106,6 +105,14 @@ func tally(items []task.Item) Finished {
 		f.Outcome = task.Partial
 	}
 	return f
+}
+
+// fail counts what went wrong with an item.
+func (f *Finished) fail(item task.Item) {
+	if f.First == nil {
+		f.First = item.Error
+	}
+	f.Failures = task.CountFailure(f.Failures, task.FailedItem{Index: &item.Index, Name: item.Name, Error: item.Error})
 }
 
 // storeResult keeps what a task came to, for programs.
@@ -130,7 +137,7 @@ func open(index int, name string, why *task.Error) task.Item {
 	switch {
 	case why == nil:
 		item.Error = task.Errorf(task.Internal, "the item was lost; run the task again")
-	case why.Code == task.TaskCancelled:
+	case why.Code == task.TaskCancelled, why.Code == task.CanaryFailed:
 		item.Status = task.ItemCancelled
 	}
 	return item

@@ -29,10 +29,11 @@ type Beat struct {
 	Since     time.Time // of the first that was asked to wait
 	DownSince time.Time // of the first in a row that found nobody
 
-	Target int        // who is asked now, of those who may be
-	Before int        // of the errors, those of targets before it
-	Flaw   string     // ledger key of what was wrong with its answer; "" for nothing
-	Wasted task.Usage // by calls that gave no answer
+	Target int              // who is asked now, of those who may be
+	Before int              // of the errors, those of targets before it
+	Flaw   string           // ledger key of what was wrong with its answer; "" for nothing
+	Wasted task.Usage       // by calls that gave no answer
+	Tries  []task.FailedTry `json:",omitempty"` // the last calls that failed
 
 	Watch *video.Watch `json:",omitempty"` // of a job that is being polled; nil for nothing yet
 }
@@ -100,7 +101,11 @@ func (h *heart) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			activity.RecordHeartbeat(ctx, h.now())
+			if paused(ctx) {
+				beatPaused(ctx, h.now())
+			} else {
+				activity.RecordHeartbeat(ctx, h.now())
+			}
 		}
 	}
 }

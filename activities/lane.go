@@ -22,7 +22,7 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 			continue
 		}
 		q.heart.note(func(b *Beat) { b.Waiting = true })
-		pass, err := q.target().Lane.Enter(ctx, q.task.Tenant, q.tokens, lanePatience)
+		pass, err := q.target().Lane.Enter(entrance(ctx), q.task.Tenant, q.tokens, lanePatience)
 		q.heart.note(func(b *Beat) { b.Waiting = false })
 		closed, ok := errors.AsType[*lane.Closed](err)
 		switch {

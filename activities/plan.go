@@ -27,7 +27,7 @@ type Plan struct {
 // Group is a run of documents that one child workflow works on.
 type Group struct {
 	From    int   // index of its first document
-	Weights []int // of each document, in model calls as far as its size tells
+	Weights []int // of each document, in model calls as far as its size tells; 0 of one that is kept of the task that is run again
 	URLs    []int // indexes of those that must be fetched first
 }
 
@@ -75,6 +75,13 @@ func (a *Activities) PlanSummary(ctx context.Context, req PlanRequest) (Plan, er
 	weights, err := a.lay(ctx, req.Task, in.Documents)
 	if err != nil {
 		return Plan{}, err
+	}
+	kept, err := a.keep(ctx, req.Task, len(in.Documents))
+	if err != nil {
+		return Plan{}, err
+	}
+	for _, index := range kept {
+		weights[index] = 0
 	}
 	plan := Plan{Documents: len(in.Documents), Groups: share(in.Documents, weights), Digest: in.Digest, FanIn: fanIn(in.Words)}
 	how := style{Instructions: in.Instructions, Language: in.Language, Words: in.Words}

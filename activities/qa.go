@@ -32,6 +32,7 @@ type QAPlan struct {
 	Room      int      // tokens of text in one call
 	Vectors   [][]Leaf // vectors that are yet to be had, by call
 	Queue     string   // of calls for vectors
+	Kept      []int    `json:",omitempty"` // questions whose answers are kept of the task that is run again
 }
 
 // Leaf is a run of a document's passages whose vectors are kept together.
@@ -96,7 +97,11 @@ func (a *Activities) OpenLibrary(ctx context.Context, req OpenRequest) (QAPlan, 
 	if err := a.Bucket.PutJSON(ctx, storage.PaperKey(req.Task.ID), p); err != nil {
 		return QAPlan{}, err
 	}
-	return a.planQA(ctx, p)
+	plan, err := a.planQA(ctx, p)
+	if err == nil {
+		plan.Kept, err = a.keep(ctx, req.Task, len(p.Questions))
+	}
+	return plan, err
 }
 
 // recall takes over the texts and the conversation of an earlier task.

@@ -112,6 +112,9 @@ func (a *Activities) storeAnswers(ctx context.Context, req FinishQARequest, ques
 		output.Documents = append(output.Documents, QADocument{d.Index, d.Name, d.Pages, d.Characters, d.Error})
 		if d.Error != nil {
 			finished.Outcome = task.Partial
+			failed := *d.Error
+			failed.Step = "extract"
+			finished.Failures = task.CountFailure(finished.Failures, task.FailedItem{Name: d.Name, Error: &failed})
 		}
 	}
 	for i, item := range items {

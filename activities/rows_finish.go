@@ -150,8 +150,6 @@ func (c *rowsClosing) count(item task.Item) {
 		r.Cancelled++
 	default:
 		r.Failed++
-		if f.First == nil {
-			f.First = item.Error
-		}
+		f.fail(item)
 	}
 }

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -112,10 +113,32 @@ func (a *Activities) PlanRows(ctx context.Context, job RowsJob) (RowsPlan, error
 		return RowsPlan{}, documentError(ctx, err)
 	}
 	paper := rowsPaper{Shards: rows.Tail(c.out.Pieces(), shardSize, shardWidth), Rows: c.rows, Bad: c.bad, Same: len(c.same), Model: a.rowModel(job)}
+	if paper.Keep, err = a.keepRows(ctx, job, paper.Rows); err != nil {
+		return RowsPlan{}, err
+	}
 	if err := a.layRows(ctx, job, paper, c.same); err != nil {
 		return RowsPlan{}, err
 	}
 	return RowsPlan{Shards: len(paper.Shards), Rows: paper.Rows, Queue: a.Router.Targets(a.rowModel(job))[0].Queue}, nil
+}
+
+// keepRows finds the task whose succeeded rows are kept, and sees to it that it has as many: rows are kept by their place.
+func (a *Activities) keepRows(ctx context.Context, job RowsJob, n int) (*RowsJob, error) {
+	k := job.Task.Keep
+	if k == nil {
+		return nil, nil
+	}
+	before := RowsJob{Kind: job.Kind, InputKey: k.InputKey, Task: Task{ID: k.ID, Tenant: job.Task.Tenant, Lineage: job.Task.Lineage, Model: k.Model}}
+	books, err := openBooks(ctx, a.Bucket, before)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, nil // it ended before its rows were checked
+	case err != nil:
+		return nil, err
+	case books.paper.Rows != n:
+		return nil, final(task.Errorf(task.Invalid, "the task that is run again has %d rows and this one %d, so none can be kept by its place; replay with scope all", books.paper.Rows, n), Beat{})
+	}
+	return &before, nil
 }
 
 // eachRow reads the rows of a task.

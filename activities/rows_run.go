@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
@@ -68,6 +69,7 @@ type rowsRun struct {
 
 	mu    sync.Mutex
 	later time.Time // when the first of the calls that wait for long may be made; zero for none
+	held  bool      // calls were left because the task is paused
 }
 
 // all makes every call that is left.
@@ -78,7 +80,7 @@ func (r *rowsRun) all(ctx context.Context) error {
 	}
 	err := g.Wait()
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, r.held:
 		return stopped(ctx, Beat{})
 	case err != nil:
 		return err
@@ -121,13 +123,16 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 	for {
 		made, wait, err := r.attempt(ctx, q, c)
 		switch {
+		case errors.Is(err, activity.ErrActivityPaused):
+			r.hold()
+			return rowRecord{}, nil
 		case err != nil:
 			return rowRecord{}, err
 		case wait > rowPatience:
 			r.leave(time.Now().Add(wait))
 			return rowRecord{}, nil
 		case wait > 0:
-			if !sleep(ctx, wait) {
+			if !sleep(entrance(ctx), wait) && ctx.Err() != nil {
 				return rowRecord{}, ctx.Err()
 			}
 		default:
@@ -183,6 +188,13 @@ func (r *rowsRun) leave(until time.Time) {
 	if r.later.IsZero() || until.Before(r.later) {
 		r.later = until
 	}
+}
+
+// hold notes that calls are left because the task is paused.
+func (r *rowsRun) hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = true
 }
 
 // tick counts the rows of a call that is on record.

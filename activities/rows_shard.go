@@ -29,8 +29,9 @@ type rowsPaper struct {
 	Shards []rows.Shard `json:"shards"`
 	Rows   int          `json:"rows"`
 	Bad    int          `json:"bad"`
-	Same   int          `json:"same"`  // rows with the text of an earlier one
-	Model  string       `json:"model"` // that is asked for
+	Same   int          `json:"same"`           // rows with the text of an earlier one
+	Model  string       `json:"model"`          // that is asked for
+	Keep   *RowsJob     `json:"keep,omitempty"` // whose succeeded rows are kept
 }
 
 // rowRecord is what the journal keeps of a call, under the hash of its request.
@@ -51,9 +52,16 @@ type shardView struct {
 	rows    []rows.Row
 	same    map[int]int // rows that have the text of an earlier one, by their index in the file
 	calls   []rowCall
-	of      [][]int // the calls of each row
-	model   string  // that is asked for
+	of      [][]int         // the calls of each row
+	model   string          // that is asked for
+	kept    map[int]keptRow // of the task that is run again, by their place in the shard
 	journal *rows.Journal
+}
+
+// keptRow is the outcome of a row in the task that is run again.
+type keptRow struct {
+	item   task.Item
+	result rowResult
 }
 
 // place is that of a row among those of a call.
@@ -65,7 +73,8 @@ type rowBooks struct {
 	job    RowsJob
 	work   rowWork
 	paper  rowsPaper
-	open   map[int]*shardView // the shards that copies were looked up in last
+	open   map[int]*shardView // the shards that single rows were looked up in last
+	kept   *rowBooks          // those of the task whose succeeded rows are kept; nil for none
 }
 
 // openBooks reads how a task's rows are shared out.
@@ -75,7 +84,11 @@ func openBooks(ctx context.Context, bucket *storage.Bucket, job RowsJob) (*rowBo
 	if _, b.work, err = rowsInput(ctx, bucket, job); err != nil {
 		return nil, err
 	}
-	return b, bucket.GetJSON(ctx, storage.RowsKey(job.Task.ID, "plan.json"), &b.paper)
+	if err = bucket.GetJSON(ctx, storage.RowsKey(job.Task.ID, "plan.json"), &b.paper); err != nil || b.paper.Keep == nil {
+		return b, err
+	}
+	b.kept, err = openBooks(ctx, bucket, *b.paper.Keep)
+	return b, err
 }
 
 // shard opens one shard.
@@ -95,7 +108,55 @@ func (b *rowBooks) shard(ctx context.Context, n int) (*shardView, error) {
 	if v.journal, err = rows.Open(ctx, b.bucket, storage.RowJournal(b.job.Task.Lineage, v.shard.From)); err != nil {
 		return nil, err
 	}
+	if err := b.keep(ctx, v); err != nil {
+		return nil, err
+	}
 	v.layOut()
+	return v, nil
+}
+
+// keep looks up which rows of a shard succeeded in the task that is run again.
+func (b *rowBooks) keep(ctx context.Context, v *shardView) error {
+	v.kept = map[int]keptRow{}
+	if b.kept == nil {
+		return nil
+	}
+	for i, row := range v.rows {
+		item, result, err := b.kept.one(ctx, row.Index)
+		if err != nil {
+			return err
+		}
+		if item.Status == task.ItemSucceeded {
+			item.Usage, item.Attempts, item.Cached = task.Usage{}, 0, true
+			v.kept[i] = keptRow{item, result}
+		}
+	}
+	return nil
+}
+
+// one is the outcome of a row by its index in the file.
+func (b *rowBooks) one(ctx context.Context, index int) (task.Item, rowResult, error) {
+	v, err := b.holding(ctx, index)
+	if err != nil {
+		return task.Item{}, nil, err
+	}
+	return b.outcome(ctx, v, index-v.shard.From)
+}
+
+// holding is the shard that a row is in. The last ones are kept open.
+func (b *rowBooks) holding(ctx context.Context, index int) (*shardView, error) {
+	n := b.at(index)
+	if v := b.open[n]; v != nil {
+		return v, nil
+	}
+	v, err := b.shard(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(b.open) == openAtOnce {
+		clear(b.open)
+	}
+	b.open[n] = v
 	return v, nil
 }
 
@@ -104,7 +165,7 @@ func (b *rowBooks) at(index int) int {
 	return sort.Search(len(b.paper.Shards), func(n int) bool { return b.paper.Shards[n].To > index })
 }
 
-// openAtOnce is how many shards are kept open for copies.
+// openAtOnce is how many shards are kept open for single rows.
 const openAtOnce = 8
 
 // outcome is that of the ith row of a shard, as an item without its result, and the result. A copy has that of the row whose text it has, and cost
@@ -112,21 +173,14 @@ const openAtOnce = 8
 func (b *rowBooks) outcome(ctx context.Context, v *shardView, i int) (task.Item, rowResult, error) {
 	index := v.rows[i].Index
 	first, copied := v.same[index]
-	if !copied {
+	if _, kept := v.kept[i]; kept || !copied {
 		return v.outcome(i)
 	}
-	n := b.at(first)
 	of := v
-	if n != b.at(index) {
-		if of = b.open[n]; of == nil {
-			var err error
-			if of, err = b.shard(ctx, n); err != nil {
-				return task.Item{}, nil, err
-			}
-			if len(b.open) == openAtOnce {
-				clear(b.open)
-			}
-			b.open[n] = of
+	if b.at(first) != b.at(index) {
+		var err error
+		if of, err = b.holding(ctx, first); err != nil {
+			return task.Item{}, nil, err
 		}
 	}
 	item, result, err := of.outcome(first - of.shard.From)
@@ -172,7 +226,8 @@ func RowItems(ctx context.Context, bucket *storage.Bucket, job RowsJob, from int
 func (v *shardView) layOut() {
 	var which []int
 	for i, row := range v.rows {
-		if _, copied := v.same[row.Index]; !copied && row.Bad == "" {
+		_, copied := v.same[row.Index]
+		if _, kept := v.kept[i]; !kept && !copied && row.Bad == "" {
 			which = append(which, i)
 		}
 	}
@@ -207,10 +262,14 @@ func (v *shardView) record(c rowCall) (r rowRecord, ok bool, err error) {
 
 // outcome is that of the ith row of the shard as far as there is one: its status is pending otherwise, and the result nil.
 func (v *shardView) outcome(i int) (item task.Item, result rowResult, err error) {
+	if k, ok := v.kept[i]; ok {
+		return k.item, k.result, nil
+	}
 	row := v.rows[i]
 	item = task.Item{ID: strconv.Itoa(row.Index), Index: row.Index, Name: row.ID, Status: task.ItemPending}
 	if row.Bad != "" {
 		item.Status, item.Error = task.ItemFailed, task.Errorf(task.RowInvalid, "%s", inLine(row))
+		item.Error.Step = "check"
 		return item, nil, nil
 	}
 	var answers []rowAnswer
@@ -220,6 +279,7 @@ func (v *shardView) outcome(i int) (item task.Item, result rowResult, err error)
 			return item, nil, err
 		}
 		if failed != nil {
+			failed.Step = "rows"
 			item.Status, item.Error = task.ItemFailed, failed
 			return item, nil, nil
 		}
@@ -230,6 +290,7 @@ func (v *shardView) outcome(i int) (item task.Item, result rowResult, err error)
 	}
 	if result, err = v.work.result(row, answers); err != nil {
 		item.Status, item.Error = task.ItemFailed, task.Errorf(task.BadResponse, "%s", err)
+		item.Error.Step = "rows"
 		return item, nil, nil
 	}
 	item.Status, item.Model, item.Simulated = task.ItemSucceeded, answers[0].From, answers[0].Simulated

@@ -32,6 +32,7 @@ type Videos struct {
 type VideoPlan struct {
 	Names []string // what to call each: its prompt, cut to a line
 	Each  float64  // what one costs, as far as it is known beforehand
+	Kept  []int    `json:",omitempty"` // those that are kept of the task that is run again
 }
 
 // VideoRequest names one video of a task.
@@ -65,7 +66,11 @@ func (a *Activities) PlanVideo(ctx context.Context, req PlanRequest) (VideoPlan,
 	for i, prompt := range in.Prompts {
 		plan.Names[i] = task.Brief(strings.Join(strings.Fields(prompt), " "))
 	}
-	return plan, nil
+	var err error
+	if plan.Kept, err = a.keep(ctx, req.Task, len(in.Prompts)); err != nil {
+		return VideoPlan{}, err
+	}
+	return plan, a.keepFiles(ctx, req.Task, plan.Kept)
 }
 
 // order is one video as the ledger knows it: a picture by its file, and take tells those apart that are asked for

@@ -197,12 +197,15 @@ func (d *download) failed(ctx context.Context, err error) error {
 	return failure(e, spent, temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 
+// artifactHref is where a task's artifact can be had.
+func artifactHref(t Task, name string) string { return "/v1/tasks/" + t.ID + "/artifacts/" + name }
+
 // completeVideo records the item of a video that is in the bucket.
 func (a *Activities) completeVideo(ctx context.Context, req FetchVideoRequest, o order, f film) (Fetched, error) {
 	used := a.Videos.used(f.Job, o.Seconds)
 	name := videoName(req.Index, f.Content.ContentType)
 	result := VideoResult{
-		Prompt: o.Prompt, Artifact: name, Href: "/v1/tasks/" + req.Task.ID + "/artifacts/" + name,
+		Prompt: o.Prompt, Artifact: name, Href: artifactHref(req.Task, name),
 		ContentType: f.Content.ContentType, Bytes: f.Content.Bytes, SHA256: f.Content.SHA256,
 		Seconds: used.VideoSeconds, Resolution: o.Resolution, Aspect: o.Aspect, Seed: f.Job.Seed, Rewritten: f.Job.Prompt,
 		Provider: req.Job.Provider, Model: f.Job.Model, JobID: req.Job.ID, Cost: used.Cost,

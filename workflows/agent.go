@@ -192,7 +192,7 @@ func (g *agent) turn(ctx workflow.Context) (activities.Turn, error) {
 	}
 	g.run.say(ctx, fmt.Sprintf("turn %d: thinking", req.Turn))
 	var turn activities.Turn
-	err := workflow.ExecuteActivity(modelCall(ctx, req.Task, fmt.Sprintf("turn %d", req.Turn)), call.AgentTurn, req).Get(ctx, &turn)
+	err := pay(ctx, modelCall(ctx, req.Task, fmt.Sprintf("turn %d", req.Turn)), call.AgentTurn, req, &turn)
 	g.run.spend(ctx, turn.Answer, err)
 	if err != nil {
 		return turn, err
@@ -268,7 +268,7 @@ func (g *agent) compact(ctx workflow.Context) error {
 	g.run.say(ctx, "the conversation is long: "+about)
 	req := activities.CompactRequest{Task: g.run.Facts.task(), InputKey: g.run.Facts.InputKey, Memory: g.Memory, Upto: upto}
 	var answer activities.Answer
-	err := workflow.ExecuteActivity(modelCall(ctx, req.Task, about), call.CompactConversation, req).Get(ctx, &answer)
+	err := pay(ctx, modelCall(ctx, req.Task, about), call.CompactConversation, req, &answer)
 	g.run.spend(ctx, answer, err)
 	if err == nil {
 		g.Memory, g.Context, g.Compacted = upto, 0, g.Compacted+1

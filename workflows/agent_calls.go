@@ -40,7 +40,7 @@ func (g *agent) use(ctx workflow.Context, calls []activities.ToolUse) error {
 
 // one carries out one call: after a person was asked if one must be, as a task of its own if that is what it is.
 func (g *agent) one(ctx workflow.Context, use activities.ToolUse, req activities.ToolRequest) error {
-	goes := req.Instead == "" && !use.Fault
+	goes := req.Instead == "" && !use.Fault && !use.Done
 	if goes && (use.Approval || use.Builtin == tool.AskUser) {
 		var err error
 		if req.Request, err = g.askPerson(ctx, use, req.Call); err != nil {
@@ -53,7 +53,7 @@ func (g *agent) one(ctx workflow.Context, use activities.ToolUse, req activities
 		}
 	}
 	about := fmt.Sprintf("turn %d: %s", req.Turn, use.Tool)
-	return workflow.ExecuteActivity(toolWork(ctx, about), call.RunTool, req).Get(ctx, nil)
+	return pay(ctx, toolWork(ctx, about), call.RunTool, req, nil)
 }
 
 // mostAsked is how much a person is asked at a time: all of it stands in the task that everybody reads.
@@ -94,6 +94,10 @@ func (g *agent) runTask(ctx workflow.Context, req *activities.ToolRequest) error
 		req.Instead = made.Refused
 		return nil
 	}
+	if err := pass(ctx); err != nil {
+		return err
+	}
+	defer employ(ctx, id)()
 	ending, err := startChild(ctx, g.run.Facts, id, made, g.run.left())
 	g.run.state.Started = g.run.state.Started.Add(ending.Usage)
 	switch {

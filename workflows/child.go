@@ -20,16 +20,22 @@ func ChildID(parent string, turn, call int) string {
 // startChild starts a task on behalf of another, and waits for its end. It is a task like any other, with a state, items and
 // a result of its own; a cancel of the parent reaches it. It may cost what is left of the parent's budget; 0 is no limit.
 func startChild(ctx workflow.Context, parent Facts, id string, made activities.Child, budget float64) (ending Ending, err error) {
-	kind, _ := Find(made.Kind)
 	facts := Facts{
 		ID: id, Kind: made.Kind, Tenant: parent.Tenant, Lineage: id, Labels: parent.Labels, Priority: parent.Priority,
 		Model: parent.Model, Queue: parent.Queue, CreatedAt: workflow.Now(ctx).UTC(), Deadline: parent.Deadline, Budget: budget, Parent: parent.ID,
 		InputKey: made.InputKey,
 	}
-	first := FirstSnapshot(kind, facts)
-	options := child(id, made.Headline)
-	options.Memo = map[string]any{MemoFacts: facts, MemoState: first}
-	options.TypedSearchAttributes = facts.Attributes(first)
+	options := childTask(facts, made.Headline)
 	err = workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, options), made.Kind, Start{Facts: facts}).Get(ctx, &ending)
 	return ending, err
+}
+
+// childTask is for a child workflow that is a task.
+func childTask(f Facts, headline string) workflow.ChildWorkflowOptions {
+	kind, _ := Find(f.Kind)
+	first := FirstSnapshot(kind, f)
+	options := child(f.ID, headline)
+	options.Memo = map[string]any{MemoFacts: f, MemoState: first}
+	options.TypedSearchAttributes = f.Attributes(first)
+	return options
 }

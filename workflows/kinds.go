@@ -2,10 +2,13 @@ package workflows
 
 import (
 	"encoding/json"
+	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"longhaul/activities"
 	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
@@ -42,7 +45,7 @@ type Follower interface {
 
 // Kinds is every kind this build can run. Adding one is a line here, and its file.
 func Kinds() []Kind {
-	return []Kind{summaryKind(), agentKind(), qaKind(), videoKind(), generateKind(), classifyKind(), embedKind()}
+	return []Kind{summaryKind(), agentKind(), qaKind(), videoKind(), generateKind(), classifyKind(), embedKind(), replayKind()}
 }
 
 // Register makes the kinds and their child workflows known to a worker, a replayer or a test.
@@ -81,11 +84,63 @@ func (k Kind) Decode(raw json.RawMessage) (Input, error) {
 // Inputs reads the inputs of tasks that other tasks start.
 type Inputs struct{}
 
+// Patch reads the input that a task had, changed by a JSON merge patch; nil changes nothing. It gives it with its defaults and its headline. An error
+// of the patch is a *task.Error.
+func (Inputs) Patch(name string, input, patch []byte) (ready any, headline string, err error) {
+	kind, ok := Find(name)
+	if !ok {
+		return nil, "", task.Errorf(task.Invalid, "this build has no kind %q", name)
+	}
+	in, err := kind.patched(input, patch)
+	if err != nil {
+		return nil, "", err
+	}
+	return in, in.Headline(), nil
+}
+
+// Again makes a task that runs another one again, of which the facts are given. It always has the same id.
+func (Inputs) Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (r activities.Replay, err error) {
+	var before Facts
+	if err := json.Unmarshal(facts, &before); err != nil {
+		return r, err
+	}
+	f, in, err := Again(before, input, order, ReplayID(before.ID), kept, now)
+	if err != nil {
+		return r, err
+	}
+	r = activities.Replay{ID: f.ID, Model: f.Model, InputKey: f.InputKey, Input: in, Headline: in.Headline()}
+	r.Facts, err = json.Marshal(f)
+	return r, err
+}
+
+// patched is an input with a JSON merge patch applied to it.
+func (k Kind) patched(input, patch []byte) (Input, error) {
+	if len(patch) == 0 {
+		return k.Decode(input)
+	}
+	merged, err := jsonpatch.MergePatch(input, patch)
+	if err != nil {
+		return nil, task.Errorf(task.Invalid, "overrides.input is no JSON merge patch: %s", err)
+	}
+	compiled, err := schema.Compile(schema.Of(k.Input()))
+	if err != nil {
+		return nil, err
+	}
+	if found := compiled.Check(merged); len(found) > 0 {
+		e := task.Errorf(task.Invalid, "the input of %s, with overrides.input merged into it, is not valid", k.Name)
+		for _, f := range found {
+			e.Errors = append(e.Errors, task.FieldError{Pointer: "/overrides/input" + f.Pointer, Detail: f.Detail})
+		}
+		return nil, e
+	}
+	return k.Decode(merged)
+}
+
 // Prepare checks an input against the schema of its kind, and gives it with its defaults and its headline. An error of
 // the input is a *task.Error.
 func (Inputs) Prepare(name string, raw []byte) (ready any, headline string, err error) {
 	kind, ok := Find(name)
-	if !ok || kind.Hears {
+	if !ok || kind.Hears || kind.Name == KindReplay {
 		return nil, "", task.Errorf(task.Invalid, "a task of kind %q cannot be started from here", name)
 	}
 	compiled, err := schema.Compile(schema.Of(kind.Input()))

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -37,6 +38,7 @@ func conduct(ctx workflow.Context, start Start, steps []string, kind func(*Run) 
 	run.stopWork = stop
 	run.watchCancel(ctx)
 	run.watchDeadline(working)
+	_, working = newGate(working, run.state.State == task.Paused, run.paused)
 
 	w := kind(run)
 	err = w.do(working)
@@ -137,6 +139,9 @@ func (r *Run) end(ctx workflow.Context, w work, workErr error) (Ending, error) {
 		cancelled, why = true, r.why(true, nil)
 	}
 	r.close(finished, why, cancelled)
+	if err := r.bury(clean, finished, why, cancelled); err != nil {
+		return Ending{}, err
+	}
 	if err := r.publish(clean); err != nil {
 		return Ending{}, err
 	}
@@ -192,6 +197,27 @@ func (r *Run) close(f activities.Finished, why *task.Error, cancelled bool) {
 	s.Progress.Message = closing(s.State, f.Counts)
 }
 
+// bury puts a task that failed for good, or some of whose items did, among the dead letters. One that somebody cancelled is none, and of one that
+// works for another that one hears.
+func (r *Run) bury(ctx workflow.Context, f activities.Finished, why *task.Error, cancelled bool) error {
+	if cancelled || r.Facts.Parent != "" || r.Facts.Kind == KindReplay || why == nil && len(f.Failures) == 0 {
+		return nil
+	}
+	if workflow.GetVersion(ctx, "dead letters", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	facts, err := json.Marshal(r.Facts)
+	if err != nil {
+		return err
+	}
+	req := activities.BuryRequest{
+		Task: r.Facts.task(), Kind: r.Facts.Kind, InputKey: r.Facts.InputKey, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: facts,
+		At: workflow.Now(ctx), Error: why, Finished: f, Usage: r.state.Usage,
+	}
+	r.state.Dead = true
+	return workflow.ExecuteActivity(documentWork(ctx, "keep what failed"), call.Bury, req).Get(ctx, nil)
+}
+
 // verdict is how the workflow itself ends, for those who look at Temporal.
 func (r *Run) verdict(f activities.Finished, why *task.Error, cancelled bool) (Ending, error) {
 	switch {
@@ -224,6 +250,15 @@ func spentOn(err error) activities.Spent {
 		_ = cancel.Details(&spent)
 	}
 	return spent
+}
+
+// failedAt is the reason of an error, with the step that its activity belongs to.
+func failedAt(err error, steps map[string]string) *task.Error {
+	why := reason(err)
+	if act, ok := errors.AsType[*temporal.ActivityError](err); ok && why.Step == "" {
+		why.Step = steps[act.ActivityType().GetName()]
+	}
+	return why
 }
 
 // reason puts an error of an activity or a child into the words of a task.

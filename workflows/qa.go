@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -18,21 +19,24 @@ const (
 
 var qaSteps = []string{stepFetch, stepExtract, stepIndex, stepAnswer, stepStore}
 
+// qaActivities says to which step each activity belongs.
+var qaActivities = map[string]string{
+	"PlanDocuments": stepFetch, "FetchDocument": stepFetch, "ReadDocuments": stepExtract,
+	"OpenLibrary": stepIndex, "EmbedPassages": stepIndex, "EmbedQuestions": stepIndex,
+	"AnswerQuestion": stepAnswer, "SearchPart": stepAnswer, "CombineFindings": stepAnswer, "FailQuestion": stepAnswer,
+	"FinishQA": stepStore,
+}
+
 // qaKind is the kind qa.
 func qaKind() Kind {
 	return Kind{
 		Name: "qa", Title: "Answer questions about documents",
 		Description: "Answers one or many questions from documents of up to some million words together, with quotes that are checked to stand in the text. Reads the passages that fit a question best, or everything if it takes that. A later task can go on with the same documents.",
 		Steps:       qaSteps,
-		StepOf: map[string]string{
-			"PlanDocuments": stepFetch, "FetchDocument": stepFetch, "ReadDocuments": stepExtract,
-			"OpenLibrary": stepIndex, "EmbedPassages": stepIndex, "EmbedQuestions": stepIndex,
-			"AnswerQuestion": stepAnswer, "SearchPart": stepAnswer, "CombineFindings": stepAnswer, "FailQuestion": stepAnswer,
-			"FinishQA": stepStore,
-		},
-		Input:   func() Input { return new(task.QAInput) },
-		Example: `{"kind":"qa","input":{"documents":[{"name":"note","text":"The harbour was rebuilt in 1911. It is deeper now, and larger ships call."}],"questions":["When was the harbour rebuilt?"]}}`,
-		run:     QA,
+		StepOf:      qaActivities,
+		Input:       func() Input { return new(task.QAInput) },
+		Example:     `{"kind":"qa","input":{"documents":[{"name":"note","text":"The harbour was rebuilt in 1911. It is deeper now, and larger ships call."}],"questions":["When was the harbour rebuilt?"]}}`,
+		run:         QA,
 	}
 }
 
@@ -89,6 +93,10 @@ func (q *qa) do(ctx workflow.Context) error {
 	q.run.enter(stepAnswer)
 	q.show(ctx)
 	q.sideBySide(ctx, callsAtOnce, func() (int, bool) {
+		for slices.Contains(q.Plan.Kept, q.Next) {
+			q.Next++
+			q.Succeeded++
+		}
 		if q.Next == q.Plan.Questions {
 			return 0, false
 		}
@@ -139,8 +147,11 @@ func (q *qa) open(ctx workflow.Context) error {
 	q.Expected = float64(len(q.Plan.Vectors) + q.Plan.Questions)
 	if q.Plan.Mode == task.FullText && !q.Plan.Whole {
 		q.Next = q.Plan.Questions
+		q.Succeeded = len(q.Plan.Kept)
 		for question := range q.Plan.Questions {
-			q.Rest = append(q.Rest, question)
+			if !slices.Contains(q.Plan.Kept, question) {
+				q.Rest = append(q.Rest, question)
+			}
 		}
 		q.Expected *= float64(len(q.Plan.Parts) + 1)
 	}
@@ -176,7 +187,7 @@ func (q *qa) end(ctx workflow.Context, question int, err error) {
 	case err != nil && ctx.Err() != nil:
 		q.cutOff(question)
 	case err != nil:
-		q.fail(ctx, question, reason(err))
+		q.fail(ctx, question, failedAt(err, qaActivities))
 		q.Failed++
 	default:
 		delete(q.SoFar, question)

@@ -53,7 +53,7 @@ func (q *qa) ask(ctx workflow.Context, question int, about string, activity, req
 		return err
 	}
 	defer q.calls.Release(1)
-	err := workflow.ExecuteActivity(modelCall(ctx, q.run.Facts.task(), about), activity, req).Get(ctx, found)
+	err := pay(ctx, modelCall(ctx, q.run.Facts.task(), about), activity, req, found)
 	q.spend(question, found.Answer, err)
 	return err
 }

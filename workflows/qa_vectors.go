@@ -47,7 +47,7 @@ func (q *qa) embed(ctx workflow.Context, req activities.VectorsRequest) {
 		activity, about = call.EmbedQuestions, fmt.Sprintf("vectors of questions %d to %d", req.From+1, req.To)
 	}
 	var answer activities.Answer
-	err := workflow.ExecuteActivity(modelCall(ctx, t, about), activity, req).Get(ctx, &answer)
+	err := pay(ctx, modelCall(ctx, t, about), activity, req, &answer)
 	q.spend(-1, answer, err)
 	if err != nil && ctx.Err() == nil {
 		q.Words = reason(err)

@@ -102,7 +102,7 @@ func (b *batch) do(ctx workflow.Context) error {
 		return err
 	}
 	if b.Next < b.Plan.Shards && ctx.Err() == nil {
-		return workflow.NewContinueAsNewError(ctx, b.run.Facts.Kind, Start{Facts: b.run.Facts, Snapshot: &b.run.state, Rows: &b.RowsCarry})
+		return b.run.goOn(ctx, Start{Rows: &b.RowsCarry})
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (b *batch) shard(ctx workflow.Context, n int) {
 	t.Queue = b.Plan.Queue
 	about := fmt.Sprintf("shard %d of %d", n+1, b.Plan.Shards)
 	var done activities.RowsDone
-	err := workflow.ExecuteActivity(modelCall(ctx, t, about), call.RunRows, req).Get(ctx, &done)
+	err := pay(ctx, modelCall(ctx, t, about), call.RunRows, req, &done)
 	if err != nil {
 		workflow.GetLogger(ctx).Error("shard ended badly", "task", b.run.Facts.ID, "shard", n, "error", err)
 	}

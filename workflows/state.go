@@ -39,10 +39,14 @@ type Facts struct {
 	CreatedAt time.Time
 	StartAt   *time.Time
 	Deadline  *time.Time
-	Budget    float64 // in the currency of the prices; 0 means none
-	Parent    string  // id of the task that started it; "" for none
-	InputKey  string  // of the input in the bucket
-	BodyHash  string  // of the request, to tell a repeated one from another
+	Budget    float64          // in the currency of the prices; 0 means none
+	Parent    string           // id of the task that started it; "" for none
+	ReplayOf  string           `json:",omitempty"` // id of the task that this one runs again; "" for none
+	Scope     task.Scope       `json:",omitempty"` // of the replay
+	Kept      int              `json:",omitempty"` // items of that task that succeeded, when they are kept
+	Keep      *activities.Kept `json:",omitempty"` // whose succeeded items are kept; nil for none
+	InputKey  string           // of the input in the bucket
+	BodyHash  string           // of the request, to tell a repeated one from another
 }
 
 // Attributes are what lists and filters know of a task at its start.
@@ -56,7 +60,7 @@ func (f Facts) Attributes(first Snapshot) temporal.SearchAttributes {
 }
 
 func (f Facts) task() activities.Task {
-	return activities.Task{ID: f.ID, Tenant: f.Tenant, Lineage: f.Lineage, Model: f.Model, Queue: f.Queue}
+	return activities.Task{ID: f.ID, Tenant: f.Tenant, Lineage: f.Lineage, Model: f.Model, Queue: f.Queue, Before: f.ReplayOf, Keep: f.Keep}
 }
 
 // Snapshot is what changes about a task. Revision rises with every change.
@@ -73,6 +77,8 @@ type Snapshot struct {
 	Result    *activities.Stored
 	Requests  map[string]task.InputRequest // that wait for a person, by id
 	Started   task.Usage                   // of the tasks that it started and that ended; not part of its own
+	Held      *Held                        `json:",omitempty"` // it is paused
+	Dead      bool                         `json:",omitempty"` // it is among the dead letters
 }
 
 // Said tells a task that somebody said something to it: what it was is in the bucket.
@@ -100,6 +106,7 @@ type Start struct {
 	QA       *QACarry
 	Video    *VideoCarry
 	Rows     *RowsCarry
+	Replays  *ReplaysCarry `json:",omitempty"`
 }
 
 // Ending is the result of every kind's workflow: what a Temporal user sees of it.

@@ -122,7 +122,9 @@ func (s *summary) groups(ctx workflow.Context) error {
 		s.Next++
 		running++
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			s.group(ctx, n)
+			if pass(ctx) == nil {
+				s.group(ctx, n)
+			}
 			running--
 		})
 	}
@@ -152,6 +154,7 @@ func (s *summary) group(ctx workflow.Context, n int) {
 	about := fmt.Sprintf("documents %d to %d of %d", g.From+1, g.From+len(g.Weights), s.Plan.Documents)
 	in := GroupStart{Task: s.run.Facts.task(), Number: n, Group: g, FanIn: s.Plan.FanIn, Budget: s.run.left()}
 	s.live[n] = GroupReport{Number: n}
+	defer employ(ctx, id)()
 	var report GroupReport
 	err := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, child(id, about)), summaryGroup, in).Get(ctx, &report)
 	if err != nil {
@@ -237,7 +240,7 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 // ask makes one model call that belongs to no document, and adds what it used to the task.
 func (s *summary) ask(ctx workflow.Context, about string, activity, req any) (activities.Answer, error) {
 	var answer activities.Answer
-	err := workflow.ExecuteActivity(modelCall(ctx, s.run.Facts.task(), about), activity, req).Get(ctx, &answer)
+	err := pay(ctx, modelCall(ctx, s.run.Facts.task(), about), activity, req, &answer)
 	s.run.ownUsage = s.run.ownUsage.Add(spent(answer, err).Usage)
 	s.run.spend(ctx, answer, err)
 	s.run.checkBudget()

@@ -28,7 +28,7 @@ func (d *groupDocument) end(ctx workflow.Context, err error) {
 		// It gets its outcome when the books are closed.
 		d.group.report.Cut = append(d.group.report.Cut, activities.Cut{Index: d.index, Usage: d.so.Usage, Calls: d.so.Calls})
 	case err != nil:
-		d.fail(ctx, reason(err))
+		d.fail(ctx, failedAt(err, summaryActivities))
 		d.group.report.Failed++
 	default:
 		d.group.report.Succeeded++
@@ -43,6 +43,7 @@ func (d *groupDocument) end(ctx workflow.Context, err error) {
 func (d *groupDocument) summarise(ctx workflow.Context, read activities.Document) error {
 	d.label, d.so.Parts = task.Brief(read.Label), len(read.Ends)
 	if read.Error != nil {
+		read.Error.Step = stepExtract
 		return read.Error
 	}
 	d.hold(len(read.Ends))
@@ -169,7 +170,7 @@ func (d *groupDocument) ask(ctx workflow.Context, about string, activity, req an
 		return answer, err
 	}
 	defer d.group.calls.Release(1)
-	err := workflow.ExecuteActivity(modelCall(ctx, d.group.start.Task, about), activity, req).Get(ctx, &answer)
+	err := pay(ctx, modelCall(ctx, d.group.start.Task, about), activity, req, &answer)
 	used, report := spent(answer, err), &d.group.report
 	d.so.Usage, d.so.Calls = d.so.Usage.Add(used.Usage), d.so.Calls+used.Calls
 	report.Usage, report.Simulated = report.Usage.Add(used.Usage), report.Simulated || answer.Simulated

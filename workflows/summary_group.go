@@ -28,6 +28,7 @@ type GroupStart struct {
 	FanIn  int
 	Budget float64 // of this run; 0 is none
 	Done   GroupReport
+	Shut   bool // the task was paused when the run before ended
 }
 
 // budgetWindow is how many calls are in flight where money is counted: what they cost may go beyond the budget.
@@ -73,6 +74,7 @@ func (g GroupReport) add(h GroupReport) GroupReport {
 func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 	ctx, stop := workflow.WithCancel(ctx) // for the budget alone: a group that ends by itself leaves nothing to be cancelled
 	g := &group{start: start, report: start.Done, window: start.window(), stop: stop, began: workflow.Now(ctx)}
+	gate, ctx := newGate(ctx, start.Shut, func(workflow.Context, Pause) {})
 	g.calls = workflow.NewSemaphore(ctx, int64(g.window))
 	g.report.Number = start.Number
 	weights := start.Group.Weights
@@ -84,6 +86,9 @@ func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 		}
 		handful := g.handful(next)
 		next += len(handful)
+		if handful = g.toDo(handful); len(handful) == 0 {
+			continue
+		}
 		g.report.Running += len(handful)
 		all.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
@@ -94,7 +99,7 @@ func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 	clean, _ := workflow.NewDisconnectedContext(ctx)
 	all.Wait(clean)
 	if next < len(weights) && ctx.Err() == nil {
-		start.Done = g.report
+		start.Done, start.Shut = g.report, gate.shut
 		return GroupReport{}, workflow.NewContinueAsNewError(ctx, summaryGroup, start)
 	}
 	return g.report, nil
@@ -123,6 +128,18 @@ func (g *group) handful(from int) []*groupDocument {
 		documents = append(documents, d)
 	}
 	return documents
+}
+
+// toDo leaves out the documents that are kept of the task that is run again: they have their outcome.
+func (g *group) toDo(handful []*groupDocument) (left []*groupDocument) {
+	for _, d := range handful {
+		if d.weight == 0 {
+			g.report.Succeeded++
+		} else {
+			left = append(left, d)
+		}
+	}
+	return left
 }
 
 // take fetches and reads a handful of documents, and takes each all the way to its outcome.

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -116,7 +117,7 @@ func (v *videos) do(ctx workflow.Context) error {
 	case !v.next:
 		return v.broke
 	}
-	return workflow.NewContinueAsNewError(ctx, v.run.Facts.Kind, Start{Facts: v.run.Facts, Snapshot: &v.run.state, Video: &v.VideoCarry})
+	return v.run.goOn(ctx, Start{Video: &v.VideoCarry})
 }
 
 func (v *videos) finish(ctx workflow.Context, why *task.Error) (finished activities.Finished, err error) {
@@ -131,25 +132,18 @@ func (v *videos) plan(ctx workflow.Context) error {
 	if err := workflow.ExecuteActivity(documentWork(ctx, "read the prompts"), call.PlanVideo, req).Get(ctx, &plan); err != nil {
 		return err
 	}
-	v.Names, v.Each, v.Todo = plan.Names, plan.Each, make([]VideoItem, len(plan.Names))
-	for i := range v.Todo {
-		v.Todo[i].Index = i
+	v.Names, v.Each, v.Succeeded = plan.Names, plan.Each, len(plan.Kept)
+	for i := range plan.Names {
+		if !slices.Contains(plan.Kept, i) {
+			v.Todo = append(v.Todo, VideoItem{Index: i})
+		}
 	}
 	return nil
 }
 
 // listen takes in hints.
 func (v *videos) listen(ctx workflow.Context) {
-	hints := workflow.GetSignalChannel(ctx, SignalHint)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var index int
-			if !hints.Receive(ctx, &index) || ctx.Err() != nil {
-				return
-			}
-			v.hints[index] = true
-		}
-	})
+	listen(ctx, SignalHint, func(index int) { v.hints[index] = true })
 }
 
 // take brings a video to its outcome, and reports whether it did: when the history is long it is left to the
@@ -211,7 +205,7 @@ func (v *videos) about(what string, item *VideoItem) string {
 }
 
 func (v *videos) submit(ctx workflow.Context, item *VideoItem) (job activities.VideoJob, err error) {
-	err = workflow.ExecuteActivity(videoWork(ctx, v.about("submit", item)), call.SubmitVideo, v.request(item)).Get(ctx, &job)
+	err = pay(ctx, videoWork(ctx, v.about("submit", item)), call.SubmitVideo, v.request(item), &job)
 	return job, err
 }
 

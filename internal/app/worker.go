@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"longhaul/activities"
@@ -75,6 +76,7 @@ func (a *App) options(slots int) worker.Options {
 		// How long a task waits for a worker that was killed, before another takes it.
 		StickyScheduleToStartTimeout: 2 * time.Second,
 		WorkerStopTimeout:            a.Config.Worker.StopTimeout,
+		Interceptors:                 []interceptor.WorkerInterceptor{&activities.Shield{}},
 	}
 }
 

@@ -137,8 +137,11 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 		t.StartedAt = &s.StartedAt
 	}
 	settleState(&t, s, st)
-	if t.Status == task.Scheduled {
+	switch {
+	case t.Status == task.Scheduled:
 		t.Waiting = &task.Waiting{Reason: "start_time", Until: t.ScheduledAt}
+	case t.Status == task.Paused && s.Held != nil:
+		t.Waiting = &task.Waiting{Reason: "paused", Detail: pausedBecause(*s.Held)}
 	}
 	t.Done = t.Status.Terminal()
 	if t.Done {
@@ -189,10 +192,18 @@ func endedOutside(t *task.Task, st status) task.State {
 	return task.Failed
 }
 
+func pausedBecause(h workflows.Held) string {
+	text := "paused by a person since " + h.Since.UTC().Format(time.RFC3339)
+	if h.Reason != "" {
+		text += ": " + h.Reason
+	}
+	return text + "; resume it to go on"
+}
+
 func (e *Engine) urls(id string) task.URLs {
 	self := "/v1/tasks/" + id
 	u := task.URLs{
-		Self: self, Cancel: self + "/cancel", Input: self + "/input", Result: self + "/result", Items: self + "/items",
+		Self: self, Cancel: self + "/cancel", Pause: self + "/pause", Resume: self + "/resume", Replay: self + "/replay", Input: self + "/input", Result: self + "/result", Items: self + "/items",
 		Artifacts: self + "/artifacts", Timeline: self + "/timeline",
 	}
 	if e.UIURL != "" {

@@ -16,6 +16,9 @@ func ItemKey(taskID string, index int) string {
 	return fmt.Sprintf("tasks/%s/items/%06d.json", taskID, index)
 }
 
+// ItemsPrefix is where the records of a task's items are.
+func ItemsPrefix(taskID string) string { return "tasks/" + taskID + "/items/" }
+
 // ItemsKey is the list of all items, one task.Item a line, written when a task ends.
 func ItemsKey(taskID string) string { return "tasks/" + taskID + "/items.jsonl" }
 

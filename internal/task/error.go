@@ -20,6 +20,7 @@ type Error struct {
 	Attempts  int          `json:"attempts,omitempty"`
 	Provider  *Provider    `json:"provider,omitempty"`
 	Errors    []FieldError `json:"errors,omitempty"`
+	Tries     []FailedTry  `json:"tries,omitempty" doc:"the last of the calls that failed"`
 	cause     error
 }
 
@@ -101,7 +102,8 @@ const (
 	BudgetExceeded   Code = "budget_exceeded"
 	TaskCancelled    Code = "cancelled"
 	AllItemsFailed   Code = "all_items_failed"
-	Terminated       Code = "terminated" // ended from outside, in Temporal itself
+	Terminated       Code = "terminated"    // ended from outside, in Temporal itself
+	CanaryFailed     Code = "canary_failed" // of a bulk replay, one of the first failed again
 )
 
 // codes gives each code its title, its HTTP status, and whether trying again may help.
@@ -157,6 +159,7 @@ var codes = map[Code]struct {
 	BudgetExceeded:   {"The budget is used up", http.StatusPaymentRequired, false},
 	TaskCancelled:    {"The task was cancelled", http.StatusConflict, false},
 	AllItemsFailed:   {"Every item failed", http.StatusUnprocessableEntity, false},
+	CanaryFailed:     {"The first replay failed again", http.StatusConflict, false},
 	Terminated:       {"The task was ended from outside", http.StatusConflict, false},
 }
 

@@ -65,6 +65,9 @@ type Task struct {
 	Usage       Usage             `json:"usage"`
 	Budget      *float64          `json:"budget" doc:"the most it may cost, in the currency of the prices; null is no limit"`
 	Parent      string            `json:"parent,omitempty" doc:"the task that started it, if one did"`
+	ReplayOf    string            `json:"replay_of,omitempty" doc:"the task that this one runs again"`
+	Replay      *ReplayInfo       `json:"replay,omitempty" doc:"what a replay need not do again"`
+	DeadLetter  bool              `json:"dead_letter" doc:"it failed for good, or items of it did: see /v1/dead-letters"`
 
 	InputRequests map[string]InputRequest `json:"input_requests" doc:"what it needs a person for, by id"`
 
@@ -106,7 +109,7 @@ type Counts struct {
 
 // Waiting says why a task does not move, and until when if that is known.
 type Waiting struct {
-	Reason string     `json:"reason" doc:"start_time, no_worker, rate_limit, input"`
+	Reason string     `json:"reason" doc:"start_time, no_worker, rate_limit, input, paused"`
 	Until  *time.Time `json:"until"`
 	Detail string     `json:"detail,omitempty"`
 }
@@ -176,6 +179,9 @@ type ResultRef struct {
 type URLs struct {
 	Self      string `json:"self"`
 	Cancel    string `json:"cancel"`
+	Pause     string `json:"pause"`
+	Resume    string `json:"resume"`
+	Replay    string `json:"replay"`
 	Input     string `json:"input"`
 	Result    string `json:"result"`
 	Items     string `json:"items"`

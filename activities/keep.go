@@ -1,0 +1,111 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// Kept is a task whose succeeded items a replay of it keeps as they are.
+type Kept struct {
+	ID       string
+	InputKey string
+	Model    string
+}
+
+// keep takes over the items that succeeded in the task that a replay keeps them of, and gives their indexes in order. They cost nothing. Run again
+// it does the same again. A task that keeps nothing has none.
+func (a *Activities) keep(ctx context.Context, t Task, items int) ([]int, error) {
+	if t.Keep == nil {
+		return nil, nil
+	}
+	before, err := a.itemsOf(ctx, t.Keep.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(before) > 0 && len(before) != items {
+		return nil, final(task.Errorf(task.Invalid, "the task that is run again has %d items and this one %d, so none can be kept by its place; replay with scope all", len(before), items), Beat{})
+	}
+	var kept []int
+	for _, item := range before {
+		if item.Status != task.ItemSucceeded {
+			continue
+		}
+		item.Usage, item.Attempts, item.Cached = task.Usage{}, 0, true
+		if err := a.saveItem(ctx, t, item); err != nil {
+			return nil, err
+		}
+		kept = append(kept, item.Index)
+	}
+	slices.Sort(kept)
+	return kept, nil
+}
+
+// itemsOf are the items of a task that has ended: as it listed them, or, of one that was ended from outside, those on record.
+func (a *Activities) itemsOf(ctx context.Context, id string) (items []task.Item, err error) {
+	object, err := a.Bucket.Object(ctx, storage.ItemsKey(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		return a.itemRecords(ctx, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = object.Close() }()
+	lines := json.NewDecoder(object)
+	for {
+		var item task.Item
+		err := lines.Decode(&item)
+		if errors.Is(err, io.EOF) {
+			return items, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+}
+
+func (a *Activities) itemRecords(ctx context.Context, id string) (items []task.Item, err error) {
+	records, err := a.Bucket.List(ctx, storage.ItemsPrefix(id))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		var item task.Item
+		if err := a.Bucket.GetJSON(ctx, storage.ItemsPrefix(id)+r.Name, &item); err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// keepFiles takes over the files of kept videos.
+func (a *Activities) keepFiles(ctx context.Context, t Task, kept []int) error {
+	for _, index := range kept {
+		item, err := a.item(ctx, t, index)
+		if err != nil {
+			return err
+		}
+		result, err := resultOf[VideoResult](item)
+		if err != nil {
+			return err
+		}
+		if err := a.Bucket.Copy(ctx, storage.ArtifactKey(t.ID, result.Artifact), storage.ArtifactKey(t.Keep.ID, result.Artifact)); err != nil {
+			return err
+		}
+		result.Href = artifactHref(t, result.Artifact)
+		if item.Result, err = json.Marshal(result); err != nil {
+			return err
+		}
+		if err := a.saveItem(ctx, t, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}

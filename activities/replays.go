@@ -1,0 +1,221 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// Replay is a task that runs another one again.
+type Replay struct {
+	ID       string
+	Facts    json.RawMessage // workflows.Facts
+	Model    string
+	Queue    string // of its model calls
+	InputKey string
+	Input    any `json:"-"`
+	Headline string
+	Skip     string // why there is none: the dead letter was dealt with
+}
+
+// ReplaysPlan is which dead letters a bulk replay runs again, the oldest first.
+type ReplaysPlan struct {
+	IDs       []string
+	Canary    int
+	PerMinute int
+}
+
+// mostReplays is how many dead letters one bulk replay runs again.
+const mostReplays = 5000
+
+// PlanReplays finds the dead letters that are to be run again. Run again it may find others.
+func (a *Activities) PlanReplays(ctx context.Context, req PlanRequest) (ReplaysPlan, error) {
+	heart := startHeart(ctx, "looking for dead letters")
+	defer heart.Stop()
+	var in task.ReplayInput
+	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
+		return ReplaysPlan{}, err
+	}
+	plan := ReplaysPlan{IDs: in.IDs, Canary: *in.Canary, PerMinute: in.PerMinute}
+	if len(plan.IDs) > 0 {
+		return plan, nil
+	}
+	letters := storage.NewDeadLetters(a.Bucket)
+	for name, err := range letters.All(ctx, req.Task.Tenant, true, "") {
+		if err != nil {
+			return plan, err
+		}
+		g, err := letters.Read(ctx, req.Task.Tenant, true, name)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return plan, err
+		}
+		if g.Match(in.Kind, in.Fingerprint) {
+			plan.IDs = append(plan.IDs, g.ID)
+		}
+		heart.note(func(b *Beat) { b.Done++ })
+	}
+	slices.Reverse(plan.IDs)
+	plan.IDs = plan.IDs[:min(len(plan.IDs), mostReplays)]
+	if len(plan.IDs) == 0 {
+		return plan, final(task.Errorf(task.NotFound, "there is no open dead letter of that sort"), Beat{})
+	}
+	return plan, nil
+}
+
+// ReplayRequest asks about one dead letter of a bulk replay.
+type ReplayRequest struct {
+	Task     Task
+	InputKey string
+	Index    int
+	Letter   string // its id
+}
+
+// PrepareReplay lays the input of a replay into the bucket, and gives what it is started with. A dead letter that is not open any more is skipped,
+// unless it was this task that dealt with it.
+func (a *Activities) PrepareReplay(ctx context.Context, req ReplayRequest) (Replay, error) {
+	heart := startHeart(ctx, "preparing a replay")
+	defer heart.Stop()
+	var in task.ReplayInput
+	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
+		return Replay{}, err
+	}
+	g, err := storage.NewDeadLetters(a.Bucket).Find(ctx, req.Task.Tenant, req.Letter)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return Replay{Skip: "there is no dead letter " + req.Letter}, nil
+	case err != nil:
+		return Replay{}, err
+	case g.Status != task.DeadOpen && !noted(g, req.Task.ID):
+		return Replay{Skip: "it was " + string(g.Status) + " before"}, nil
+	}
+	r, err := a.Again(ctx, g, in.ReplayOrder, time.Now())
+	if told, ok := errors.AsType[*task.Error](err); ok {
+		return Replay{Skip: told.Detail}, nil
+	}
+	r.Queue = a.Router.Targets(a.Router.Model(r.Model))[0].Queue
+	return r, err
+}
+
+// Again lays the input of a replay of a dead letter into the bucket.
+func (a *Activities) Again(ctx context.Context, g storage.Grave, order task.ReplayOrder, now time.Time) (Replay, error) {
+	var facts struct{ InputKey string }
+	if err := json.Unmarshal(g.Facts, &facts); err != nil {
+		return Replay{}, err
+	}
+	input, err := a.Bucket.Get(ctx, facts.InputKey)
+	if errors.Is(err, storage.ErrNotFound) {
+		return Replay{}, task.Errorf(task.Gone, "the input of task %s has been removed from the bucket", g.ID)
+	}
+	if err != nil {
+		return Replay{}, err
+	}
+	r, err := a.Inputs.Again(g.Facts, input, order, g.Counts.Succeeded, now)
+	if err != nil {
+		return Replay{}, err
+	}
+	return r, a.Bucket.PutJSON(ctx, r.InputKey, r.Input)
+}
+
+func noted(g storage.Grave, by string) bool {
+	return slices.ContainsFunc(g.Replays, func(n task.ReplayNote) bool { return n.By == by })
+}
+
+// NoteReplayRequest says that a replay of a dead letter was started.
+type NoteReplayRequest struct {
+	Task   Task
+	Letter string
+	Replay string    // id of the task that runs it again
+	At     time.Time // when it was started
+}
+
+// NoteReplay takes a dead letter out of the open ones: it is run again. Run again it changes nothing.
+func (a *Activities) NoteReplay(ctx context.Context, req NoteReplayRequest) error {
+	heart := startHeart(ctx, "recording")
+	defer heart.Stop()
+	_, err := storage.NewDeadLetters(a.Bucket).Settle(ctx, req.Task.Tenant, req.Letter, func(d *task.DeadLetter) {
+		d.Replayed(task.ReplayNote{TaskID: req.Replay, At: req.At, By: req.Task.ID})
+	})
+	return err
+}
+
+// ReplayDone says how one replay of a bulk ended.
+type ReplayDone struct {
+	ReplayRequest
+	Replay  Replay
+	Error   *task.Error // nil when it succeeded
+	Outcome task.Outcome
+}
+
+// ReplayResult is the result of one replay of a bulk.
+type ReplayResult struct {
+	Letter  string       `json:"dead_letter"`
+	TaskID  string       `json:"task_id"` // that ran it again
+	Outcome task.Outcome `json:"outcome"`
+}
+
+// EndReplay records how one replay of a bulk ended.
+func (a *Activities) EndReplay(ctx context.Context, req ReplayDone) error {
+	heart := startHeart(ctx, "recording")
+	defer heart.Stop()
+	item := task.Item{Index: req.Index, Name: req.Letter, Status: task.ItemFailed, Error: req.Error}
+	if item.Error == nil {
+		item.Status = task.ItemSucceeded
+		var err error
+		if item.Result, err = json.Marshal(ReplayResult{req.Letter, req.Replay.ID, req.Outcome}); err != nil {
+			return err
+		}
+	}
+	return a.saveItem(ctx, req.Task, item)
+}
+
+// FinishReplaysRequest closes the books of a bulk replay, however it ends.
+type FinishReplaysRequest struct {
+	Task Task
+	IDs  []string
+	Rest *task.Error // why those without an outcome have none
+}
+
+// ReplaysOutput is the result of a bulk replay.
+type ReplaysOutput struct {
+	Replays []ReplayOutcome `json:"replays"`
+}
+
+// ReplayOutcome is one dead letter of a bulk replay.
+type ReplayOutcome struct {
+	Letter string          `json:"dead_letter"`
+	Status task.ItemStatus `json:"status"`
+	*ReplayResult
+	Error *task.Error `json:"error,omitempty"`
+}
+
+// FinishReplays writes the list of items and the result of a bulk replay. Run again it writes the same.
+func (a *Activities) FinishReplays(ctx context.Context, req FinishReplaysRequest) (Finished, error) {
+	heart := startHeart(ctx, "storing")
+	defer heart.Stop()
+	items := make([]task.Item, len(req.IDs))
+	for i, id := range req.IDs {
+		items[i] = open(i, id, req.Rest)
+	}
+	finished, err := a.closeItems(ctx, heart, req.Task, items)
+	if err != nil {
+		return Finished{}, err
+	}
+	var output ReplaysOutput
+	for _, item := range items {
+		result, err := resultOf[ReplayResult](item)
+		if err != nil {
+			return Finished{}, err
+		}
+		output.Replays = append(output.Replays, ReplayOutcome{item.Name, item.Status, result, item.Error})
+	}
+	finished.Result, err = a.storeResult(ctx, req.Task, output)
+	return finished, err
+}

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// Pause holds a task and everything that works for it: no call is made that costs money, and those that run are finished. A task that is paused
+// already stays as it is; one that has not begun, or is ending, is task.Conflict.
+func (e *Engine) Pause(ctx context.Context, tenant, id, reason string) (task.Task, error) {
+	return e.hold(ctx, tenant, id, workflows.Pause{On: true, Reason: reason})
+}
+
+// Resume lets a paused task go on. One that is not paused stays as it is.
+func (e *Engine) Resume(ctx context.Context, tenant, id string) (task.Task, error) {
+	return e.hold(ctx, tenant, id, workflows.Pause{})
+}
+
+// heardWithin is how long the answer to a pause waits for the task to have heard of it: without a worker it hears of it later.
+const heardWithin = time.Second
+
+func (e *Engine) hold(ctx context.Context, tenant, id string, said workflows.Pause) (task.Task, error) {
+	t, err := e.glance(ctx, tenant, id)
+	switch {
+	case err != nil:
+		return t, err
+	case t.Done, t.Status == task.Cancelling:
+		return t, task.Errorf(task.Conflict, "the task is %s and cannot be paused or resumed any more", t.Status)
+	case t.Status == task.Scheduled:
+		return t, task.Errorf(task.Conflict, "the task has not begun: it starts at %s. Cancel it, or pause it then", t.ScheduledAt.UTC().Format(time.RFC3339))
+	case said.On == (t.Status == task.Paused):
+		return e.Get(ctx, tenant, id)
+	}
+	signal, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
+	if err := e.Client.SignalWorkflow(signal, id, "", workflows.SignalPause, said); err != nil {
+		if is[*serviceerror.NotFound](err) {
+			return t, task.Errorf(task.Conflict, "the task ended in the same moment")
+		}
+		return t, words(err, id)
+	}
+	heard, stop := context.WithTimeout(ctx, heardWithin)
+	defer stop()
+	return e.Wait(heard, tenant, id, t.Revision)
+}

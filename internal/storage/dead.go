@@ -1,0 +1,101 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"longhaul/internal/task"
+)
+
+// DeadLetters keeps the tasks that failed for good until a person has dealt with them, and what was done with them after that. It outlives the
+// history that Temporal keeps.
+type DeadLetters struct{ bucket *Bucket }
+
+// NewDeadLetters gives the dead letters of a bucket.
+func NewDeadLetters(b *Bucket) DeadLetters { return DeadLetters{bucket: b} }
+
+// Grave is a dead letter with what is needed to run its task again.
+type Grave struct {
+	task.DeadLetter
+	Facts json.RawMessage `json:"facts"` // of the task: workflows.Facts
+}
+
+// deadEnd is beyond the last millisecond that a key can tell.
+const deadEnd = 10_000_000_000_000
+
+// deadName is the last part of a dead letter's key: the newest come first.
+func deadName(at time.Time, id string) string {
+	return fmt.Sprintf("%013d-%s.json", deadEnd-at.UnixMilli(), id)
+}
+
+// deadPrefix is where the open ones, or those that were dealt with, of a tenant are.
+func deadPrefix(tenant string, open bool) string {
+	if open {
+		return "dead/" + tenant + "/open/"
+	}
+	return "dead/" + tenant + "/settled/"
+}
+
+// Bury keeps a dead letter. Again with the same time it is the same one.
+func (d DeadLetters) Bury(ctx context.Context, tenant string, g Grave) error {
+	return d.bucket.PutJSON(ctx, deadPrefix(tenant, true)+deadName(g.At, g.ID), g)
+}
+
+// All gives a tenant's dead letters, the newest first, from the name that a cursor tells on. With each comes the cursor of the next.
+func (d DeadLetters) All(ctx context.Context, tenant string, open bool, cursor string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		entries, err := d.bucket.List(ctx, deadPrefix(tenant, open))
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, e := range entries {
+			if e.Name > cursor && !yield(e.Name, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Read reads the dead letter of a name; ErrNotFound if it has been dealt with since.
+func (d DeadLetters) Read(ctx context.Context, tenant string, open bool, name string) (g Grave, err error) {
+	return g, d.bucket.GetJSON(ctx, deadPrefix(tenant, open)+name, &g)
+}
+
+// Find gives the dead letter of a task, open or settled; ErrNotFound if there is none.
+func (d DeadLetters) Find(ctx context.Context, tenant, id string) (Grave, error) {
+	for _, open := range []bool{true, false} {
+		for name, err := range d.All(ctx, tenant, open, "") {
+			if err != nil {
+				return Grave{}, err
+			}
+			if strings.HasSuffix(name, "-"+id+".json") {
+				return d.Read(ctx, tenant, open, name)
+			}
+		}
+	}
+	return Grave{}, ErrNotFound
+}
+
+// Settle changes a dead letter that was dealt with, and takes it out of the open ones. One that is not there is let be.
+func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (Grave, error) {
+	g, err := d.Find(ctx, tenant, id)
+	if err != nil {
+		return g, err
+	}
+	change(&g.DeadLetter)
+	name := deadName(g.At, g.ID)
+	if err := d.bucket.PutJSON(ctx, deadPrefix(tenant, false)+name, g); err != nil {
+		return g, err
+	}
+	err = d.bucket.Delete(ctx, deadPrefix(tenant, true)+name)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return g, err
+}

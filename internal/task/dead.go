@@ -1,0 +1,149 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+)
+
+// DeadLetter is a task that failed for good, or some of whose items did, and that waits for a person: to run it again once its cause is mended, or
+// to let it go. Its id is the task's.
+type DeadLetter struct {
+	ID       string            `json:"id" doc:"the task's"`
+	Object   string            `json:"object" enum:"dead_letter"`
+	Status   DeadStatus        `json:"status" enum:"open,replayed,discarded"`
+	Kind     string            `json:"kind"`
+	Headline string            `json:"headline" doc:"what it was about, in a line"`
+	Labels   map[string]string `json:"labels"`
+	Model    string            `json:"model,omitempty"`
+	At       time.Time         `json:"at" doc:"when it ended"`
+	Outcome  Outcome           `json:"outcome"`
+	Counts   Counts            `json:"counts"`
+	Usage    Usage             `json:"usage" doc:"what it cost"`
+	Error    *Error            `json:"error" doc:"why the task failed; null when only some of its items did"`
+	Failures []Failure         `json:"failures" doc:"what went wrong, the most frequent first"`
+	Cause    string            `json:"cause" doc:"the likely cause of the most frequent failure, in plain words"`
+	Fix      string            `json:"fix" doc:"what mends it"`
+	Replay   ReplayCall        `json:"replay" doc:"the call that runs it again"`
+	ReplayOf string            `json:"replay_of,omitempty" doc:"the task that this one was a replay of"`
+	Replays  []ReplayNote      `json:"replays" doc:"the replays of it so far"`
+	Reason   string            `json:"reason,omitempty" doc:"why it was discarded"`
+}
+
+// DeadStatus says what became of a dead letter.
+type DeadStatus string
+
+// A dead letter is open until a person deals with it.
+const (
+	DeadOpen      DeadStatus = "open"
+	DeadReplayed  DeadStatus = "replayed"
+	DeadDiscarded DeadStatus = "discarded"
+)
+
+// Failure is one way in which a task or its items failed. Those with one fingerprint have the same kind, step, error and provider, and so most
+// likely the same cause.
+type Failure struct {
+	Fingerprint string      `json:"fingerprint"`
+	Step        string      `json:"step"`
+	Code        Code        `json:"code"`
+	Provider    string      `json:"provider,omitempty"`
+	Count       int         `json:"count" doc:"items that failed in this way; 1 for a task without items"`
+	Example     FailedItem  `json:"example" doc:"the first of them"`
+	Tries       []FailedTry `json:"tries,omitempty" doc:"the last failed calls of the example"`
+}
+
+// FailedItem is an item that failed.
+type FailedItem struct {
+	Index *int   `json:"index" doc:"its place in the input; null for the task as a whole"`
+	Name  string `json:"name,omitempty"`
+	Error *Error `json:"error"`
+}
+
+// FailedTry is one provider call that failed.
+type FailedTry struct {
+	At     time.Time `json:"at"`
+	Code   Code      `json:"code"`
+	Said   string    `json:"said" doc:"what the provider said"`
+	Target string    `json:"target,omitempty" doc:"who was asked: provider/model"`
+}
+
+// ReplayCall is the exact call that runs a task again.
+type ReplayCall struct {
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Body   string `json:"body"`
+}
+
+// ReplayNote is a replay of a dead letter.
+type ReplayNote struct {
+	TaskID string    `json:"task_id"`
+	At     time.Time `json:"at"`
+	By     string    `json:"by,omitempty" doc:"the task of the bulk replay that it belongs to"`
+}
+
+// DeadGroup is all open dead letters with one fingerprint.
+type DeadGroup struct {
+	Fingerprint string    `json:"fingerprint"`
+	Kind        string    `json:"kind"`
+	Step        string    `json:"step"`
+	Code        Code      `json:"code"`
+	Provider    string    `json:"provider,omitempty"`
+	Tasks       int       `json:"tasks"`
+	Items       int       `json:"items"`
+	FirstSeen   time.Time `json:"first_seen"`
+	LastSeen    time.Time `json:"last_seen"`
+	Cause       string    `json:"cause"`
+	Fix         string    `json:"fix"`
+	Example     string    `json:"example" doc:"the id of the newest of them"`
+}
+
+// DeadFilter narrows a list of dead letters. Zero values do not filter.
+type DeadFilter struct {
+	Status      DeadStatus
+	Kind        string
+	Fingerprint string
+	Cursor      string
+	Limit       int
+}
+
+// Fingerprint is the same for failures that most likely have the same cause.
+func Fingerprint(kind, step string, code Code, provider string) string {
+	sum := sha256.Sum256([]byte(kind + "\x00" + step + "\x00" + string(code) + "\x00" + provider))
+	return hex.EncodeToString(sum[:6])
+}
+
+// mostFailures is how many ways of failing a task tells apart.
+const mostFailures = 20
+
+// CountFailure adds a failed item to the failures of its task.
+func CountFailure(all []Failure, failed FailedItem) []Failure {
+	f := Failure{Step: failed.Error.Step, Code: failed.Error.Code, Count: 1, Example: failed, Tries: failed.Error.Tries}
+	if p := failed.Error.Provider; p != nil {
+		f.Provider = p.Name
+	}
+	for i, known := range all {
+		if known.Step == f.Step && known.Code == f.Code && known.Provider == f.Provider {
+			all[i].Count++
+			return all
+		}
+	}
+	if len(all) < mostFailures {
+		all = append(all, f)
+	}
+	return all
+}
+
+// Match reports whether a dead letter is of a kind and a group; "" is any.
+func (d *DeadLetter) Match(kind, fingerprint string) bool {
+	is := func(f Failure) bool { return f.Fingerprint == fingerprint }
+	return (kind == "" || d.Kind == kind) && (fingerprint == "" || slices.ContainsFunc(d.Failures, is))
+}
+
+// Replayed notes a replay, once.
+func (d *DeadLetter) Replayed(n ReplayNote) {
+	d.Status = DeadReplayed
+	if !slices.ContainsFunc(d.Replays, func(known ReplayNote) bool { return known.TaskID == n.TaskID }) {
+		d.Replays = append(d.Replays, n)
+	}
+}

@@ -1,0 +1,74 @@
+package task
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
+
+// Scope says what of a task is done again.
+type Scope string
+
+// The scopes. What is paid for already is not paid again in either, unless the request for it has changed.
+const (
+	ScopeFailed Scope = "failed" // items that succeeded stay as they are
+	ScopeAll    Scope = "all"    // every item
+)
+
+// ReplayOrder asks to run a task again.
+type ReplayOrder struct {
+	Scope     Scope     `json:"scope,omitempty" jsonschema:"enum=failed,enum=all,default=failed,description=failed: items that succeeded stay as they are; all: every item is done again. What was paid for is not paid again unless the request for it has changed"`
+	Overrides Overrides `json:"overrides,omitempty" jsonschema:"description=what is done in another way than before"`
+}
+
+// Overrides are what is done in another way than before. Zero values change nothing.
+type Overrides struct {
+	Model    string          `json:"model,omitempty" jsonschema:"minLength=1,maxLength=200,description=the model to ask"`
+	Budget   float64         `json:"budget,omitempty" jsonschema:"exclusiveMinimum=0,maximum=1000000,description=the most that it may cost"`
+	Deadline string          `json:"deadline,omitempty" jsonschema:"maxLength=32,example=2h,description=a duration from now"`
+	Input    json.RawMessage `json:"input,omitempty" jsonschema:"description=a JSON merge patch of the input: fields given replace those that were\\, null removes them"`
+}
+
+// Normalize fills in the defaults.
+func (o *ReplayOrder) Normalize() { o.Scope = cmp.Or(o.Scope, ScopeFailed) }
+
+// ReplayInfo tells of a replay what it is one of, and what it need not do again.
+type ReplayInfo struct {
+	Of    string `json:"of" doc:"the task that is run again"`
+	Scope Scope  `json:"scope" enum:"failed,all"`
+	Kept  int    `json:"kept" doc:"items that succeeded before and stay as they are; others may still find their answers paid for"`
+}
+
+// ReplayInput is the input of the kind replay: it runs dead letters again. At least one of the first three says which.
+type ReplayInput struct {
+	Fingerprint string   `json:"fingerprint,omitempty" jsonschema:"pattern=^[0-9a-f]{12}$,description=those of one group"`
+	Kind        string   `json:"kind,omitempty" jsonschema:"maxLength=64,description=those of one kind"`
+	IDs         []string `json:"ids,omitempty" jsonschema:"minItems=1,maxItems=5000,description=these"`
+	Canary      *int     `json:"canary,omitempty" jsonschema:"minimum=0,maximum=100,default=1,description=so many are run first; when one of them fails again the others are left as they are"`
+	PerMinute   int      `json:"per_minute,omitempty" jsonschema:"minimum=1,maximum=6000,default=600,description=how many are started in a minute at the most"`
+	ReplayOrder
+}
+
+// Normalize fills in the defaults.
+func (in *ReplayInput) Normalize() {
+	in.ReplayOrder.Normalize()
+	in.PerMinute = cmp.Or(in.PerMinute, 600)
+	if in.Canary == nil {
+		in.Canary = new(1)
+	}
+}
+
+// FileIDs are none.
+func (in *ReplayInput) FileIDs() map[string]string { return nil }
+
+// Headline is the input in a line, for a person who reads a list of tasks.
+func (in *ReplayInput) Headline() string {
+	switch {
+	case len(in.IDs) > 0:
+		return fmt.Sprintf("Replay %d dead letters", len(in.IDs))
+	case in.Fingerprint != "":
+		return "Replay the dead letters of group " + in.Fingerprint
+	default:
+		return "Replay the dead letters of kind " + in.Kind
+	}
+}

@@ -1,0 +1,83 @@
+package workflows
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"longhaul/activities"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// ReplayID is the id of the replay of a dead letter: always the same, so that whoever asks for it, and how often, it is run again once. A replay
+// that fails is a dead letter of its own.
+func ReplayID(id string) string {
+	sum := sha256.Sum256([]byte("replay\x00" + id))
+	return "task_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
+}
+
+// Again makes the facts and the input of a task that runs another one again. It has the lineage of that one, and so finds every answer that was
+// paid for. The id is that of the new task; kept is how many items have succeeded. An error of the order is a *task.Error.
+func Again(before Facts, input []byte, order task.ReplayOrder, id string, kept int, now time.Time) (Facts, Input, error) {
+	order.Normalize()
+	kind, ok := Find(before.Kind)
+	if !ok {
+		return Facts{}, nil, task.Errorf(task.Invalid, "this build has no kind %q", before.Kind)
+	}
+	in, err := kind.patched(input, order.Overrides.Input)
+	if err != nil {
+		return Facts{}, nil, err
+	}
+	hash, err := orderHash(before.ID, order)
+	if err != nil {
+		return Facts{}, nil, err
+	}
+	f := before
+	f.ID, f.ReplayOf, f.Scope, f.Parent, f.StartAt, f.CreatedAt, f.BodyHash = id, before.ID, order.Scope, "", nil, now.UTC(), hash
+	f.InputKey = storage.InputKey(id, hash[:16])
+	f.Keep, f.Kept = nil, 0
+	if order.Scope == task.ScopeFailed {
+		f.Keep, f.Kept = &activities.Kept{ID: before.ID, InputKey: before.InputKey, Model: before.Model}, kept
+	}
+	if order.Overrides.Model != "" {
+		f.Model = order.Overrides.Model
+	}
+	if order.Overrides.Budget > 0 {
+		f.Budget = order.Overrides.Budget
+	}
+	f.Deadline, err = deadlineAgain(before, order.Overrides.Deadline, f.CreatedAt)
+	return f, in, err
+}
+
+// deadlineAgain is as far from now as that of the task before was from its acceptance, unless another is asked for.
+func deadlineAgain(before Facts, want string, now time.Time) (*time.Time, error) {
+	switch {
+	case want != "":
+		within, err := time.ParseDuration(want)
+		if err != nil || within <= 0 {
+			e := task.Errorf(task.Invalid, "must be a duration from now, such as 2h")
+			e.Errors = []task.FieldError{{Pointer: "/overrides/deadline", Detail: e.Detail}}
+			return nil, e
+		}
+		return new(now.Add(within)), nil
+	case before.Deadline != nil:
+		return new(now.Add(before.Deadline.Sub(before.CreatedAt))), nil
+	default:
+		return nil, nil
+	}
+}
+
+// orderHash tells one order of a replay from another.
+func orderHash(id string, order task.ReplayOrder) (string, error) {
+	text, err := json.Marshal([]any{id, order})
+	if err != nil {
+		return "", fmt.Errorf("order of a replay of %s: %w", id, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,219 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/activities"
+	"longhaul/internal/task"
+)
+
+// KindReplay is the name of the kind.
+const KindReplay = "replay"
+
+// The steps of a bulk replay, as its readers see them.
+const (
+	stepSelect = "select"
+	stepCanary = "canary"
+	stepReplay = "replay"
+)
+
+var replaySteps = []string{stepSelect, stepCanary, stepReplay, stepStore}
+
+// replayActivities says to which step each activity belongs.
+var replayActivities = map[string]string{
+	"PlanReplays": stepSelect, "PrepareReplay": stepReplay, "NoteReplay": stepReplay, "EndReplay": stepReplay, "FinishReplays": stepStore,
+}
+
+// replayKind is the kind as readers and workers know it.
+func replayKind() Kind {
+	return Kind{
+		Name: KindReplay, Title: "Run dead letters again",
+		Description: "Runs many dead letters again: a few first, and the others when those succeed, at a rate. Each is a task of its own, which goes on when this one is cancelled. A dead letter is run again once, however often that is asked for.",
+		Steps:       replaySteps,
+		StepOf:      replayActivities,
+		Input:       func() Input { return new(task.ReplayInput) },
+		Example:     `{"kind":"replay","input":{"kind":"summary","canary":1}}`,
+		check:       checkReplay,
+		run:         Replays,
+	}
+}
+
+// checkReplay refuses an input that does not say what to run again.
+func checkReplay(in Input) error {
+	r := in.(*task.ReplayInput) //nolint:forcetypeassert // it is the kind's own
+	if r.Fingerprint == "" && r.Kind == "" && len(r.IDs) == 0 {
+		e := task.Errorf(task.Invalid, "give fingerprint, kind or ids: which dead letters are run again")
+		e.Errors = []task.FieldError{{Pointer: "/input", Detail: e.Detail}}
+		return e
+	}
+	return nil
+}
+
+// replaysAtOnce is how many replays of a bulk run side by side.
+const replaysAtOnce = 50
+
+// ReplaysCarry is what a bulk replay takes along into its next run.
+type ReplaysCarry struct {
+	Plan      activities.ReplaysPlan
+	Next      int // the first that has not been started
+	Succeeded int
+	Failed    int
+}
+
+// Replays runs dead letters again: the canary first, then the others at a rate.
+func Replays(ctx workflow.Context, start Start) (Ending, error) {
+	return conduct(ctx, start, replaySteps, func(run *Run) work {
+		r := &replays{run: run}
+		if start.Replays != nil {
+			r.ReplaysCarry = *start.Replays
+		}
+		return r
+	})
+}
+
+// replays is a bulk replay at work.
+type replays struct {
+	ReplaysCarry
+	run     *Run
+	running int
+}
+
+func (r *replays) do(ctx workflow.Context) error {
+	if len(r.Plan.IDs) == 0 {
+		req := activities.PlanRequest{Task: r.run.Facts.task(), InputKey: r.run.Facts.InputKey}
+		if err := workflow.ExecuteActivity(documentWork(ctx, "look for dead letters"), call.PlanReplays, req).Get(ctx, &r.Plan); err != nil {
+			return err
+		}
+	}
+	canary := min(r.Plan.Canary, len(r.Plan.IDs))
+	if r.Next < canary {
+		r.run.enter(stepCanary)
+		r.upTo(ctx, canary)
+		if r.Failed > 0 && canary < len(r.Plan.IDs) {
+			return task.Errorf(task.CanaryFailed, "of the first %d, %d failed again; the other %d were left as they are", canary, r.Failed, len(r.Plan.IDs)-canary)
+		}
+	}
+	r.run.enter(stepReplay)
+	r.upTo(ctx, len(r.Plan.IDs))
+	if r.Next < len(r.Plan.IDs) && ctx.Err() == nil {
+		return r.run.goOn(ctx, Start{Replays: &r.ReplaysCarry})
+	}
+	return nil
+}
+
+// upTo starts replays up to one, at the rate that was asked for, and waits for their ends. A run whose history grows long starts no more.
+func (r *replays) upTo(ctx workflow.Context, end int) {
+	for r.Next < end && ctx.Err() == nil && !historyLong(ctx) {
+		if workflow.Await(ctx, func() bool { return r.running < replaysAtOnce }) != nil || pass(ctx) != nil {
+			break
+		}
+		n := r.Next
+		r.Next++
+		r.running++
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			r.one(ctx, n)
+			r.running--
+			r.show(ctx)
+		})
+		r.show(ctx)
+		pause := time.Minute / time.Duration(r.Plan.PerMinute)
+		if r.Next < end && workflow.Sleep(ctx, pause) != nil {
+			break
+		}
+	}
+	_ = workflow.Await(ctx, func() bool { return r.running == 0 }) // a cancel leaves those that run
+}
+
+func (r *replays) finish(ctx workflow.Context, why *task.Error) (finished activities.Finished, err error) {
+	books := activities.FinishReplaysRequest{Task: r.run.Facts.task(), IDs: r.Plan.IDs, Rest: why}
+	err = workflow.ExecuteActivity(documentWork(ctx, "store the result"), call.FinishReplays, books).Get(ctx, &finished)
+	return finished, err
+}
+
+// one runs a dead letter again, and records what came of it.
+func (r *replays) one(ctx workflow.Context, n int) {
+	done := activities.ReplayDone{ReplayRequest: activities.ReplayRequest{
+		Task: r.run.Facts.task(), InputKey: r.run.Facts.InputKey, Index: n, Letter: r.Plan.IDs[n],
+	}}
+	err := r.again(ctx, &done)
+	if ctx.Err() != nil {
+		return // it gets its outcome when the books are closed
+	}
+	if err != nil {
+		done.Error = reason(err)
+	}
+	if err := workflow.ExecuteActivity(documentWork(ctx, "record a replay"), call.EndReplay, done).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("replay not recorded", "task", r.run.Facts.ID, "item", n, "error", err)
+	}
+	if done.Error == nil {
+		r.Succeeded++
+	} else {
+		r.Failed++
+	}
+}
+
+// again starts the replay of a dead letter and waits for its end.
+func (r *replays) again(ctx workflow.Context, done *activities.ReplayDone) error {
+	ready := &done.Replay
+	if err := workflow.ExecuteActivity(documentWork(ctx, "prepare a replay"), call.PrepareReplay, done.ReplayRequest).Get(ctx, ready); err != nil {
+		return err
+	}
+	if ready.Skip != "" {
+		return task.Errorf(task.Conflict, "%s was not run again: %s", done.Letter, ready.Skip)
+	}
+	replay, err := r.begin(ctx, *ready)
+	if err != nil {
+		return err
+	}
+	note := activities.NoteReplayRequest{Task: done.Task, Letter: done.Letter, Replay: ready.ID, At: workflow.Now(ctx)}
+	if err := workflow.ExecuteActivity(documentWork(ctx, "take a dead letter out"), call.NoteReplay, note).Get(ctx, nil); err != nil {
+		return err
+	}
+	if replay == nil {
+		return task.Errorf(task.Conflict, "%s is run again already, by %s", done.Letter, ready.ID)
+	}
+	if err := workflow.Await(ctx, replay.IsReady); err != nil {
+		return err
+	}
+	var ending Ending
+	err = replay.Get(ctx, &ending)
+	done.Outcome = ending.Outcome
+	if err == nil && ending.Outcome != task.Full {
+		return task.Errorf(task.AllItemsFailed, "task %s: %d of %d items failed again", ready.ID, ending.Counts.Failed, ending.Counts.Total)
+	}
+	return err
+}
+
+// begin starts a replay as a task that outlives this one; nil if it was started before, by somebody else.
+func (r *replays) begin(ctx workflow.Context, ready activities.Replay) (workflow.ChildWorkflowFuture, error) {
+	var facts Facts
+	if err := json.Unmarshal(ready.Facts, &facts); err != nil {
+		return nil, fmt.Errorf("facts of a replay: %w", err)
+	}
+	facts.Queue = ready.Queue
+	options := childTask(facts, ready.Headline)
+	options.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_ABANDON
+	options.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	free, _ := workflow.NewDisconnectedContext(ctx) // a cancel is not its own
+	replay := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, options), facts.Kind, Start{Facts: facts})
+	err := replay.GetChildWorkflowExecution().Get(free, nil)
+	if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
+		return nil, nil //nolint:nilnil // there is none of ours
+	}
+	return replay, err
+}
+
+// show puts how far the replay is before its readers.
+func (r *replays) show(ctx workflow.Context) {
+	total := len(r.Plan.IDs)
+	r.run.advance(ctx, float64(r.Succeeded+r.Failed)/float64(total), task.Counts{
+		Total: total, Succeeded: r.Succeeded, Failed: r.Failed, Running: r.running, Pending: total - r.Succeeded - r.Failed - r.running,
+	})
+}
