@@ -28,7 +28,7 @@ type RowsReceipt struct {
 	Cancelled int        `json:"cancelled"` // left without an outcome
 	Copies    int        `json:"copies"`    // rows with the text of an earlier one, which cost nothing
 	Calls     int        `json:"calls"`     // made for them, the failed ones included
-	Saved     int        `json:"saved"`     // calls fewer than rows, because rows shared them or their answers were there
+	Saved     int        `json:"saved"`     // calls fewer than if no rows had shared one
 	Model     string     `json:"model"`     // that was asked for
 	Usage     task.Usage `json:"usage"`
 	Seconds   float64    `json:"seconds"`
@@ -98,7 +98,7 @@ func (c *rowsClosing) write(ctx context.Context) error {
 		c.finished.Outcome = task.Full
 	}
 	r.Output, r.Errors = name, rowsErrors
-	r.Saved = max(r.Succeeded-r.Copies-int(r.Usage.Requests), 0)
+	r.Saved, c.finished.Usage = max(r.Saved, 0), &r.Usage
 	return nil
 }
 
@@ -113,6 +113,11 @@ func (c *rowsClosing) each(ctx context.Context, out, bad rows.Output) error {
 				return err
 			}
 		}
+		saved, err := v.saved(v.calls)
+		if err != nil {
+			return err
+		}
+		c.receipt.Saved += saved
 		c.heart.note(func(b *Beat) { b.Done, b.Total = v.shard.To, c.books.paper.Rows })
 	}
 	return nil
@@ -154,4 +159,29 @@ func (c *rowsClosing) count(item task.Item) {
 			f.First = item.Error
 		}
 	}
+}
+
+// saved is how many calls fewer this task made than if none of its rows had shared one. A call that did not fit its rows was one too many.
+func (v *shardView) saved(calls []rowCall) (n int, err error) {
+	for _, c := range calls {
+		r, ok, err := v.record(c)
+		if err != nil {
+			return 0, err
+		}
+		mine := ok && r.By == v.task.ID
+		if mine && r.Answer != nil && !r.Split {
+			n += len(c.rows) - 1
+		}
+		if !r.Split {
+			continue
+		}
+		parts, err := v.saved(c.parts())
+		if err != nil {
+			return 0, err
+		}
+		if n += parts; mine {
+			n--
+		}
+	}
+	return n, nil
 }
