@@ -134,7 +134,7 @@ func (c *rowsClosing) one(ctx context.Context, v *shardView, i int, out, bad row
 		item.Status, item.Error = rest.Status, rest.Error
 	}
 	c.count(item)
-	line := rows.Result{Index: item.Index, ID: item.Name, Values: map[string]any{"status": item.Status}}
+	line := rows.Result{Index: item.Index, ID: item.Name, Values: map[string]any{"status": string(item.Status)}}
 	if result != nil {
 		maps.Copy(line.Values, result.values())
 		line.Vector = result.vector()
