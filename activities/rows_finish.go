@@ -180,7 +180,7 @@ func (v *shardView) saved(calls []rowCall) (n int, err error) {
 			return 0, err
 		}
 		if n += parts; mine {
-			n--
+			n -= r.Calls
 		}
 	}
 	return n, nil

@@ -141,6 +141,11 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 	}
 }
 
+// ofOneRow are the failures that one of several rows may have brought upon all: each is asked about without the others.
+var ofOneRow = map[task.Code]bool{
+	task.ContentFiltered: true, task.ContextExceeded: true, task.ModelRefused: true, task.BadResponse: true, task.AnswerIncomplete: true,
+}
+
 // attempt makes one provider call, and gives what came of it for good, or how long to wait before the next.
 func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRecord, wait time.Duration, err error) {
 	got, err := q.attempt(ctx)
@@ -160,7 +165,11 @@ func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRe
 	case !ours:
 		return made, 0, err
 	case failed.NonRetryable():
-		return made, 0, failed.Details(&made.Error)
+		err := failed.Details(&made.Error)
+		if err == nil && c.parts != nil && ofOneRow[made.Error.Code] {
+			made.Error, made.Split = nil, true
+		}
+		return made, 0, err
 	default:
 		return made, max(failed.NextRetryDelay(), atOnce), nil
 	}

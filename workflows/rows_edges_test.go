@@ -318,6 +318,57 @@ func TestClassify_savedIsTrue(t *testing.T) {
 	b.honest(s)
 }
 
+// What is wrong with one of the rows that share a call is that row's alone.
+func TestRows_oneOfACall(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		refusal llmtest.Reply
+		kind    string
+		calls   int
+	}{
+		"classify, filtered": {llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"no","code":"content_filter"}}`), "classify", 1 + 8},
+		"classify, no label": {llmtest.Answer(`{"results":[{"number":1,"labels":["frogs"],"confidence":1}]}`, llmtest.Usage{Input: 9, Output: 9}), "classify", 2 + 7 + 2},
+		"embed, refused":     {llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"this text is odd","type":"invalid_request_error"}}`), "embed", 1 + 2*3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.provider.Handle(func(call llmtest.Call) llmtest.Reply {
+				switch {
+				case strings.Contains(call.Prompt, "odd"):
+					return tt.refusal
+				case call.Inputs != nil:
+					return llmtest.Reply{}
+				}
+				return labels(call)
+			})
+			rows := rowSource(`"a"`, `"b"`, `"c"`, `"odd"`, `"e"`, `"f"`, `"g"`, `"h"`)
+			var in workflows.Input = &task.EmbedInput{RowSource: rows}
+			if tt.kind == "classify" {
+				in = &task.ClassifyInput{RowSource: rows, Labels: []task.Label{{Name: "toys"}, {Name: "tools"}}}
+			}
+			s := b.run(b.lay(tt.kind, in))
+			require.Equal(t, task.Counts{Total: 8, Succeeded: 7, Failed: 1}, s.Progress.Counts)
+			require.Equal(t, tt.calls, b.provider.Counts().Total)
+			b.honest(s)
+
+			before := b.provider.Counts().Total
+			b.id = "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
+			b.renew()
+			b.provider.Handle(func(call llmtest.Call) llmtest.Reply {
+				if call.Inputs != nil {
+					return llmtest.Reply{}
+				}
+				return labels(call)
+			})
+			s = b.run(b.lay(tt.kind, in))
+			require.Equal(t, task.Full, s.Outcome)
+			require.Equal(t, before+1, b.provider.Counts().Total, "a replay pays for the row that failed alone")
+			require.EqualValues(t, 1, s.Usage.Requests)
+		})
+	}
+}
+
 // Whoever cuts a task off: it keeps what is done, and tells all that was spent.
 func TestRows_cutOff(t *testing.T) {
 	t.Parallel()
