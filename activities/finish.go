@@ -24,6 +24,7 @@ type Finished struct {
 	Simulated bool
 	First     *task.Error // the error of the first item that failed
 	Result    *Stored     // nil when there is nothing to show
+	Usage     *task.Usage // of all that is on record; nil when the workflow has counted it
 }
 
 // Cut is what an item used before it was cut off.

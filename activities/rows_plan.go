@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"longhaul/internal/document"
 	"longhaul/internal/rows"
@@ -103,8 +104,10 @@ func (a *Activities) PlanRows(ctx context.Context, job RowsJob) (RowsPlan, error
 		if err := a.eachRow(ctx, job, source, c.take); err != nil {
 			return err
 		}
-		if err := work.check(slices.Sorted(maps.Keys(c.columns))); err != nil {
-			return err
+		if len(c.columns) > 0 { // rows that are all bad say themselves why
+			if err := work.check(slices.Sorted(maps.Keys(c.columns))); err != nil {
+				return err
+			}
 		}
 		return c.out.Flush()
 	})
@@ -182,7 +185,7 @@ func (c *rowChecker) take(row rows.Row) error {
 		switch {
 		case len(missing) > 0:
 			row.Bad = fmt.Sprintf("it has no %s", missing[0])
-		case text == "":
+		case strings.TrimSpace(text) == "":
 			row.Bad = "there is no text in it"
 		default:
 			c.note(row.Index, text)

@@ -109,7 +109,8 @@ const rowPatience = 30 * time.Second
 // settle makes a call until it has an answer or has failed for good, and puts that on record. One that must wait for long is left for a later
 // attempt of the shard: its record is then empty.
 func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
-	if known, ok, err := r.record(c); err != nil || ok {
+	known, ok, err := r.record(c)
+	if err != nil || ok && known.Open == nil {
 		r.tick(c)
 		return known, err
 	}
@@ -117,18 +118,18 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 	if err != nil {
 		return rowRecord{}, err
 	}
-	q := r.asking(c, key)
+	q := r.asking(c, key, known.Open)
 	for {
 		made, wait, err := r.attempt(ctx, q, c)
 		switch {
 		case err != nil:
-			return rowRecord{}, err
+			return rowRecord{}, errors.Join(err, r.keep(ctx, key, made, q))
 		case wait > rowPatience:
 			r.leave(time.Now().Add(wait))
-			return rowRecord{}, nil
+			return rowRecord{}, r.keep(ctx, key, made, q)
 		case wait > 0:
 			if !sleep(ctx, wait) {
-				return rowRecord{}, ctx.Err()
+				return rowRecord{}, errors.Join(ctx.Err(), r.keep(ctx, key, made, q))
 			}
 		default:
 			if err := r.journal.Record(context.WithoutCancel(ctx), key, made); err != nil {
@@ -140,14 +141,19 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 	}
 }
 
+// ofOneRow are the failures that one of several rows may have brought upon all: each is asked about without the others.
+var ofOneRow = map[task.Code]bool{
+	task.ContentFiltered: true, task.ContextExceeded: true, task.ModelRefused: true, task.BadResponse: true, task.AnswerIncomplete: true,
+}
+
 // attempt makes one provider call, and gives what came of it for good, or how long to wait before the next.
 func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRecord, wait time.Duration, err error) {
 	got, err := q.attempt(ctx)
-	if ctx.Err() != nil {
-		return made, 0, ctx.Err()
-	}
 	b := q.heart.now()
 	made = rowRecord{Calls: b.Calls, Wasted: b.Wasted, By: r.task.ID}
+	if err != nil && ctx.Err() != nil { // an answer that came all the same is paid for
+		return made, 0, ctx.Err()
+	}
 	failed, ours := errors.AsType[*temporal.ApplicationError](err)
 	switch {
 	case err == nil:
@@ -159,10 +165,23 @@ func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRe
 	case !ours:
 		return made, 0, err
 	case failed.NonRetryable():
-		return made, 0, failed.Details(&made.Error)
+		err := failed.Details(&made.Error)
+		if err == nil && c.parts != nil && ofOneRow[made.Error.Code] {
+			made.Error, made.Split = nil, true
+		}
+		return made, 0, err
 	default:
 		return made, max(failed.NextRetryDelay(), atOnce), nil
 	}
+}
+
+// keep puts on record how far a call is that is left or broken off: what it used is counted, and its next attempt goes on from there.
+func (r *rowsRun) keep(ctx context.Context, key string, made rowRecord, q *asking) error {
+	if made.Calls == 0 {
+		return nil
+	}
+	made.Open = new(q.heart.now())
+	return r.journal.Record(context.WithoutCancel(ctx), key, made)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -208,10 +227,14 @@ func (r *rowsRun) done() (d RowsDone, err error) {
 	return d, nil
 }
 
-// asking is one call on its way.
-func (r *rowsRun) asking(c rowCall, key string) *asking {
+// asking is one call on its way, from where it was left.
+func (r *rowsRun) asking(c rowCall, key string, left *Beat) *asking {
+	diary := &rowDiary{}
+	if left != nil {
+		diary.beat = *left
+	}
 	q := &asking{
-		Activities: r.do, heart: &rowDiary{}, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
+		Activities: r.do, heart: diary, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
 	}
 	switch req := c.request.(type) {
 	case llm.Request:

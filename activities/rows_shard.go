@@ -38,6 +38,7 @@ type rowRecord struct {
 	Answer *entry      `json:"answer,omitempty"`
 	Split  bool        `json:"split,omitempty"` // it does not fit its rows: they are asked about in parts
 	Error  *task.Error `json:"error,omitempty"` // why there is none, for good
+	Open   *Beat       `json:"open,omitempty"`  // how far it is, when it was left or broken off: it has no outcome yet
 	Calls  int         `json:"calls"`           // made for it
 	Wasted task.Usage  `json:"wasted"`          // by those of them that gave no answer
 	By     string      `json:"by"`              // the task that made them
@@ -199,7 +200,7 @@ func (v *shardView) record(c rowCall) (r rowRecord, ok bool, err error) {
 		return r, false, err
 	}
 	text, ok := v.journal.Look(key)
-	if !ok || json.Unmarshal(text, &r) != nil || r.Error != nil && r.By != v.task.ID {
+	if !ok || json.Unmarshal(text, &r) != nil || (r.Error != nil || r.Open != nil) && r.By != v.task.ID {
 		return rowRecord{}, false, nil
 	}
 	return r, true, nil
@@ -214,19 +215,19 @@ func (v *shardView) outcome(i int) (item task.Item, result rowResult, err error)
 		return item, nil, nil
 	}
 	var answers []rowAnswer
-	for _, n := range v.of[i] {
+	for _, n := range v.of[i] { // all of them, whatever became of the first: each has used something
 		answer, failed, err := v.answer(v.calls[n], i, &item)
-		if err != nil || answer == nil && failed == nil {
+		switch {
+		case err != nil:
 			return item, nil, err
-		}
-		if failed != nil {
+		case failed != nil:
 			item.Status, item.Error = task.ItemFailed, failed
-			return item, nil, nil
+		case answer != nil:
+			answers = append(answers, *answer)
 		}
-		answers = append(answers, *answer)
 	}
-	if len(answers) == 0 {
-		return item, nil, nil // a copy of an earlier row
+	if item.Error != nil || len(answers) == 0 || len(answers) < len(v.of[i]) {
+		return item, nil, nil // failed, not done yet, or a copy of an earlier row
 	}
 	if result, err = v.work.result(row, answers); err != nil {
 		item.Status, item.Error = task.ItemFailed, task.Errorf(task.BadResponse, "%s", err)
