@@ -49,7 +49,7 @@ func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, er
 	if err != nil {
 		return RowsDone{}, err
 	}
-	view.journal.Log = a.Log
+	view.journal.Log, view.journal.Pace = a.Log, &a.pace
 	if n := view.journal.Broken(); n > 0 {
 		a.Log.Warn("records of rows that cannot be read; what they were paid for is asked for again", "task", req.Task.ID, "shard", req.Shard, "records", n)
 	}
@@ -95,7 +95,11 @@ func (r *rowsRun) one(ctx context.Context, c rowCall) error {
 	if err != nil || !made.Split {
 		return err
 	}
-	for _, part := range c.parts() {
+	parts, err := r.parts(c)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
 		if err := r.one(ctx, part); err != nil {
 			return err
 		}
@@ -109,15 +113,11 @@ const rowPatience = 30 * time.Second
 // settle makes a call until it has an answer or has failed for good, and puts that on record. One that must wait for long is left for a later
 // attempt of the shard: its record is then empty.
 func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
-	if known, ok, err := r.record(c); err != nil || ok {
+	if known, ok := r.record(c); ok {
 		r.tick(c)
-		return known, err
+		return known, nil
 	}
-	key, err := r.key(c)
-	if err != nil {
-		return rowRecord{}, err
-	}
-	q := r.asking(c, key)
+	q := r.asking(c)
 	for {
 		made, wait, err := r.attempt(ctx, q, c)
 		switch {
@@ -131,7 +131,7 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 				return rowRecord{}, ctx.Err()
 			}
 		default:
-			if err := r.journal.Record(context.WithoutCancel(ctx), key, made); err != nil {
+			if err := r.journal.Record(context.WithoutCancel(ctx), c.key, made); err != nil {
 				return rowRecord{}, err
 			}
 			r.tick(c)
@@ -209,9 +209,9 @@ func (r *rowsRun) done() (d RowsDone, err error) {
 }
 
 // asking is one call on its way.
-func (r *rowsRun) asking(c rowCall, key string) *asking {
+func (r *rowsRun) asking(c rowCall) *asking {
 	q := &asking{
-		Activities: r.do, heart: &rowDiary{}, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
+		Activities: r.do, heart: &rowDiary{}, task: r.task, key: storage.RowFlaw(r.task.Lineage, c.key), tokens: c.tokens,
 	}
 	switch req := c.request.(type) {
 	case llm.Request:

@@ -95,8 +95,7 @@ func (b *rowBooks) shard(ctx context.Context, n int) (*shardView, error) {
 	if v.journal, err = rows.Open(ctx, b.bucket, storage.RowJournal(b.job.Task.Lineage, v.shard.From)); err != nil {
 		return nil, err
 	}
-	v.layOut()
-	return v, nil
+	return v, v.layOut()
 }
 
 // at is the shard that a row is in.
@@ -169,40 +168,49 @@ func RowItems(ctx context.Context, bucket *storage.Bucket, job RowsJob, from int
 }
 
 // layOut shares the rows out to calls. Rows that are bad, or have the text of an earlier one, take none.
-func (v *shardView) layOut() {
+func (v *shardView) layOut() (err error) {
 	var which []int
 	for i, row := range v.rows {
 		if _, copied := v.same[row.Index]; !copied && row.Bad == "" {
 			which = append(which, i)
 		}
 	}
-	v.calls = v.work.calls(v.rows, which)
+	if v.calls, err = v.named(v.work.calls(v.rows, which)); err != nil {
+		return err
+	}
 	v.of = make([][]int, len(v.rows))
 	for n, c := range v.calls {
 		for _, i := range c.rows {
 			v.of[i] = append(v.of[i], n)
 		}
 	}
+	return nil
 }
 
-// key names a call in the journal: by the model that was asked for, and the request.
-func (v *shardView) key(c rowCall) (string, error) {
-	key, err := storage.LedgerKey("", c.step, []any{v.model, c.step, c.request})
-	return path.Base(key), err
+// named gives calls their keys, which are of the model that was asked for, and the request.
+func (v *shardView) named(calls []rowCall) ([]rowCall, error) {
+	for i := range calls {
+		c := &calls[i]
+		key, err := storage.LedgerKey("", c.step, []any{v.model, c.step, c.request})
+		if err != nil {
+			return nil, err
+		}
+		c.key = path.Base(key)
+	}
+	return calls, nil
 }
+
+// parts are those of a call that does not fit its rows.
+func (v *shardView) parts(c rowCall) ([]rowCall, error) { return v.named(c.parts()) }
 
 // record is what is known of a call; false while nothing is. The failures of another task, which this one is a replay of, are none of this
 // one's.
-func (v *shardView) record(c rowCall) (r rowRecord, ok bool, err error) {
-	key, err := v.key(c)
-	if err != nil {
-		return r, false, err
-	}
-	text, ok := v.journal.Look(key)
+func (v *shardView) record(c rowCall) (r rowRecord, ok bool) {
+	text, ok := v.journal.Look(c.key)
 	if !ok || json.Unmarshal(text, &r) != nil || r.Error != nil && r.By != v.task.ID {
-		return rowRecord{}, false, nil
+		return rowRecord{}, false
 	}
-	return r, true, nil
+	return r, true
 }
 
 // outcome is that of the ith row of the shard as far as there is one: its status is pending otherwise, and the result nil.
@@ -247,15 +255,19 @@ func inLine(row rows.Row) string {
 // answer is that of a call to one of its rows, or why there is none for good; both are nil while it is not known. It counts the row's share of what
 // was used. A call that did not fit its rows is followed into its parts.
 func (v *shardView) answer(c rowCall, i int, item *task.Item) (*rowAnswer, *task.Error, error) {
-	r, ok, err := v.record(c)
-	if err != nil || !ok {
-		return nil, nil, err
+	r, ok := v.record(c)
+	if !ok {
+		return nil, nil, nil
 	}
 	p := place{slices.Index(c.rows, i), len(c.rows)}
 	v.count(item, r, p)
 	switch {
 	case r.Split:
-		for _, part := range c.parts() {
+		parts, err := v.parts(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, part := range parts {
 			if slices.Contains(part.rows, i) {
 				return v.answer(part, i, item)
 			}

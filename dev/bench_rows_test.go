@@ -50,6 +50,9 @@ func BenchmarkRows(b *testing.B) {
 		b.ReportMetric(each(cpu.worker), "worker-ms/row")
 		b.ReportMetric(each(cpu.api), "api-ms/row")
 		b.ReportMetric(cpu.peakMB, "worker-peak-MB")
+		calls := s.provider.Calls()
+		b.ReportMetric(calls[0].Began.Sub(done.CreatedAt).Seconds(), "first-call-s")
+		b.ReportMetric(done.FinishedAt.Sub(lastEnd(calls)).Seconds(), "closing-s")
 
 		own := processCPU(os.Getpid())
 		plain := plainPool(b, s.provider, rows, width)
