@@ -39,6 +39,7 @@ type Activities struct {
 	Log           *slog.Logger
 
 	shelf shelf
+	plans rowPlans
 	pace  rows.Pace // of the journals of rows
 }
 

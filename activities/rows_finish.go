@@ -39,7 +39,7 @@ type RowsReceipt struct {
 // rowsErrors is the artifact that lists the rows without a result.
 const rowsErrors = "errors.jsonl"
 
-// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds one shard at a time. Run
+// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds two shards at a time. Run
 // again it writes the same.
 func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, error) {
 	heart := startHeart(ctx, "writing the results")
@@ -103,8 +103,7 @@ func (c *rowsClosing) write(ctx context.Context) error {
 }
 
 func (c *rowsClosing) each(ctx context.Context, out, bad rows.Output) error {
-	for n := range c.books.paper.Shards {
-		v, err := c.books.shard(ctx, n)
+	for v, err := range c.books.each(ctx) {
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (d RowsDone) Add(e RowsDone) RowsDone {
 func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, error) {
 	heart := startHeart(ctx, "working on rows")
 	defer heart.Stop()
-	books, err := openBooks(ctx, a.Bucket, req.RowsJob)
+	books, err := a.plans.open(ctx, a.Bucket, req.RowsJob)
 	if err != nil {
 		return RowsDone{}, err
 	}
