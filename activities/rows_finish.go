@@ -91,10 +91,10 @@ func (c *rowsClosing) write(ctx context.Context) error {
 	r := &c.receipt
 	c.finished.Counts = task.Counts{Total: r.Rows, Succeeded: r.Succeeded, Failed: r.Failed, Cancelled: r.Cancelled}
 	c.finished.Outcome = task.Partial
-	switch {
-	case r.Succeeded == 0:
+	switch r.Succeeded {
+	case 0:
 		c.finished.Outcome = task.None
-	case r.Succeeded == r.Rows:
+	case r.Rows:
 		c.finished.Outcome = task.Full
 	}
 	r.Output, r.Errors = name, rowsErrors

@@ -166,6 +166,29 @@ func TestJournal_pace(t *testing.T) {
 	}
 }
 
+// TestJournal_sharedPace: many journals of which each is slow write as seldom as one that is fast.
+func TestJournal_sharedPace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const journals, rounds = 16, 500
+		store, pace := &shelf{takes: time.Millisecond}, &rows.Pace{}
+		var all sync.WaitGroup
+		for n := range journals {
+			j, err := rows.Open(t.Context(), store, fmt.Sprintf("j%d/", n))
+			require.NoError(t, err)
+			j.Pace = pace
+			all.Go(func() {
+				for i := range rounds {
+					time.Sleep(4 * time.Millisecond)
+					all.Go(func() { require.NoError(t, j.Record(t.Context(), fmt.Sprint(i), i)) })
+				}
+			})
+		}
+		all.Wait()
+		require.Less(t, len(store.puts), journals*rounds/3)
+	})
+}
+
 // TestJournal_alone: a recorder that waits for each record has no company, and is not held back below the pace at which it would.
 func TestJournal_alone(t *testing.T) {
 	t.Parallel()
