@@ -39,7 +39,7 @@ type RowsReceipt struct {
 // rowsErrors is the artifact that lists the rows without a result.
 const rowsErrors = "errors.jsonl"
 
-// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds one shard at a time. Run
+// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds two shards at a time. Run
 // again it writes the same.
 func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, error) {
 	heart := startHeart(ctx, "writing the results")
@@ -103,8 +103,7 @@ func (c *rowsClosing) write(ctx context.Context) error {
 }
 
 func (c *rowsClosing) each(ctx context.Context, out, bad rows.Output) error {
-	for n := range c.books.paper.Shards {
-		v, err := c.books.shard(ctx, n)
+	for v, err := range c.books.each(ctx) {
 		if err != nil {
 			return err
 		}
@@ -164,10 +163,7 @@ func (c *rowsClosing) count(item task.Item) {
 // saved is how many calls fewer this task made than if none of its rows had shared one. A call that did not fit its rows was one too many.
 func (v *shardView) saved(calls []rowCall) (n int, err error) {
 	for _, c := range calls {
-		r, ok, err := v.record(c)
-		if err != nil {
-			return 0, err
-		}
+		r, ok := v.record(c)
 		mine := ok && r.By == v.task.ID
 		if mine && r.Answer != nil && !r.Split {
 			n += len(c.rows) - 1
@@ -175,11 +171,15 @@ func (v *shardView) saved(calls []rowCall) (n int, err error) {
 		if !r.Split {
 			continue
 		}
-		parts, err := v.saved(c.parts())
+		parts, err := v.parts(c)
 		if err != nil {
 			return 0, err
 		}
-		if n += parts; mine {
+		more, err := v.saved(parts)
+		if err != nil {
+			return 0, err
+		}
+		if n += more; mine {
 			n -= r.Calls
 		}
 	}

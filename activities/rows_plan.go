@@ -82,7 +82,7 @@ func (a *Activities) FetchRows(ctx context.Context, job RowsJob) error {
 // How rows are shared out. A shard is small enough that one that is lost or slow does not matter, and large enough that
 // Temporal's share of a row is small. Pieces are what the end of a file is cut into.
 var (
-	shardSize = rows.Size{Rows: 64, Bytes: 1 << 20}
+	shardSize = rows.Size{Rows: 128, Bytes: 1 << 20}
 	pieceSize = rows.Size{Rows: 8, Bytes: 128 << 10}
 )
 

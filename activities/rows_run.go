@@ -41,7 +41,7 @@ func (d RowsDone) Add(e RowsDone) RowsDone {
 func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, error) {
 	heart := startHeart(ctx, "working on rows")
 	defer heart.Stop()
-	books, err := openBooks(ctx, a.Bucket, req.RowsJob)
+	books, err := a.plans.open(ctx, a.Bucket, req.RowsJob)
 	if err != nil {
 		return RowsDone{}, err
 	}
@@ -49,7 +49,7 @@ func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, er
 	if err != nil {
 		return RowsDone{}, err
 	}
-	view.journal.Log = a.Log
+	view.journal.Log, view.journal.Pace = a.Log, &a.pace
 	if n := view.journal.Broken(); n > 0 {
 		a.Log.Warn("records of rows that cannot be read; what they were paid for is asked for again", "task", req.Task.ID, "shard", req.Shard, "records", n)
 	}
@@ -95,7 +95,11 @@ func (r *rowsRun) one(ctx context.Context, c rowCall) error {
 	if err != nil || !made.Split {
 		return err
 	}
-	for _, part := range c.parts() {
+	parts, err := r.parts(c)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
 		if err := r.one(ctx, part); err != nil {
 			return err
 		}
@@ -109,30 +113,26 @@ const rowPatience = 30 * time.Second
 // settle makes a call until it has an answer or has failed for good, and puts that on record. One that must wait for long is left for a later
 // attempt of the shard: its record is then empty.
 func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
-	known, ok, err := r.record(c)
-	if err != nil || ok && known.Open == nil {
+	known, ok := r.record(c)
+	if ok && known.Open == nil {
 		r.tick(c)
-		return known, err
+		return known, nil
 	}
-	key, err := r.key(c)
-	if err != nil {
-		return rowRecord{}, err
-	}
-	q := r.asking(c, key, known.Open)
+	q := r.asking(c, known.Open)
 	for {
 		made, wait, err := r.attempt(ctx, q, c)
 		switch {
 		case err != nil:
-			return rowRecord{}, errors.Join(err, r.keep(ctx, key, made, q))
+			return rowRecord{}, errors.Join(err, r.keep(ctx, c.key, made, q))
 		case wait > rowPatience:
 			r.leave(time.Now().Add(wait))
-			return rowRecord{}, r.keep(ctx, key, made, q)
+			return rowRecord{}, r.keep(ctx, c.key, made, q)
 		case wait > 0:
 			if !sleep(ctx, wait) {
-				return rowRecord{}, errors.Join(ctx.Err(), r.keep(ctx, key, made, q))
+				return rowRecord{}, errors.Join(ctx.Err(), r.keep(ctx, c.key, made, q))
 			}
 		default:
-			if err := r.journal.Record(context.WithoutCancel(ctx), key, made); err != nil {
+			if err := r.journal.Record(context.WithoutCancel(ctx), c.key, made); err != nil {
 				return rowRecord{}, err
 			}
 			r.tick(c)
@@ -228,13 +228,13 @@ func (r *rowsRun) done() (d RowsDone, err error) {
 }
 
 // asking is one call on its way, from where it was left.
-func (r *rowsRun) asking(c rowCall, key string, left *Beat) *asking {
+func (r *rowsRun) asking(c rowCall, left *Beat) *asking {
 	diary := &rowDiary{}
 	if left != nil {
 		diary.beat = *left
 	}
 	q := &asking{
-		Activities: r.do, heart: diary, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
+		Activities: r.do, heart: diary, task: r.task, key: storage.RowFlaw(r.task.Lineage, c.key), tokens: c.tokens,
 	}
 	switch req := c.request.(type) {
 	case llm.Request:

@@ -41,8 +41,9 @@ type rowResult interface {
 type rowCall struct {
 	rows    []int // positions in the shard
 	step    string
-	request any // what the ledger hashes: llm.Request or llm.EmbedRequest
-	tokens  int // that it will use, about
+	request any    // llm.Request or llm.EmbedRequest
+	key     string // names it in the journal; a shard gives it
+	tokens  int    // that it will use, about
 	// parts are calls for fewer of its rows each, for when the one does not fit them all; nil when it has one row.
 	parts func() []rowCall
 }
