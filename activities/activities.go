@@ -7,6 +7,7 @@ import (
 
 	"longhaul/internal/document"
 	"longhaul/internal/router"
+	"longhaul/internal/rows"
 	"longhaul/internal/storage"
 )
 
@@ -38,6 +39,8 @@ type Activities struct {
 	Log           *slog.Logger
 
 	shelf shelf
+	plans rowPlans
+	pace  rows.Pace // of the journals of rows
 }
 
 // Reader gets text out of a document on disk: document.Extractor.

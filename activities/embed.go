@@ -122,16 +122,27 @@ func packVectors(vectors [][]float32) []byte {
 
 // unpackVectors takes n vectors of one length apart again.
 func unpackVectors(packed []byte, n int) ([][]float32, error) {
-	if n == 0 || len(packed)%(4*n) != 0 || len(packed) == 0 {
+	if n == 0 {
 		return nil, fmt.Errorf("%d bytes are not %d vectors", len(packed), n)
 	}
-	length := len(packed) / (4 * n)
 	vectors := make([][]float32, n)
 	for i := range vectors {
-		vectors[i] = make([]float32, length)
-		for j := range vectors[i] {
-			vectors[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*(i*length+j):]))
+		var err error
+		if vectors[i], err = unpackVector(packed, i, n); err != nil {
+			return nil, err
 		}
 	}
 	return vectors, nil
+}
+
+// unpackVector takes the ith of n vectors out.
+func unpackVector(packed []byte, i, n int) ([]float32, error) {
+	if len(packed)%(4*n) != 0 || len(packed) == 0 {
+		return nil, fmt.Errorf("%d bytes are not %d vectors", len(packed), n)
+	}
+	vector := make([]float32, len(packed)/(4*n))
+	for j := range vector {
+		vector[j] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*(i*len(vector)+j):]))
+	}
+	return vector, nil
 }

@@ -25,6 +25,7 @@ type Finished struct {
 	First     *task.Error    // the error of the first item that failed
 	Failures  []task.Failure `json:",omitempty"` // of items, by what went wrong
 	Result    *Stored        // nil when there is nothing to show
+	Usage     *task.Usage    // of all that is on record; nil when the workflow has counted it
 }
 
 // Cut is what an item used before it was cut off.

@@ -96,7 +96,7 @@ func (a *Activities) PrepareReplay(ctx context.Context, req ReplayRequest) (Repl
 	case g.Status != task.DeadOpen && !noted(g, req.Task.ID):
 		return Replay{Skip: "it was " + string(g.Status) + " before"}, nil
 	}
-	r, err := a.Again(ctx, g, in.ReplayOrder, time.Now())
+	r, err := a.layAgain(ctx, g, in.ReplayOrder, time.Now())
 	if told, ok := errors.AsType[*task.Error](err); ok {
 		return Replay{Skip: told.Detail}, nil
 	}
@@ -104,8 +104,8 @@ func (a *Activities) PrepareReplay(ctx context.Context, req ReplayRequest) (Repl
 	return r, err
 }
 
-// Again lays the input of a replay of a dead letter into the bucket.
-func (a *Activities) Again(ctx context.Context, g storage.Grave, order task.ReplayOrder, now time.Time) (Replay, error) {
+// layAgain lays the input of a replay of a dead letter into the bucket.
+func (a *Activities) layAgain(ctx context.Context, g storage.Grave, order task.ReplayOrder, now time.Time) (Replay, error) {
 	var facts struct{ InputKey string }
 	if err := json.Unmarshal(g.Facts, &facts); err != nil {
 		return Replay{}, err

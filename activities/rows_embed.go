@@ -77,11 +77,10 @@ func (v *vectorization) result(_ rows.Row, answers []rowAnswer) (rowResult, erro
 
 // vector takes a row's vector out of an answer.
 func (v *vectorization) vector(a rowAnswer) ([]float32, error) {
-	vectors, err := unpackVectors(a.Vectors, a.of)
+	vector, err := unpackVector(a.Vectors, a.place, a.of)
 	if err != nil {
 		return nil, err
 	}
-	vector := vectors[a.place]
 	if v.in.Unit {
 		length := 0.0
 		for _, x := range vector {

@@ -28,7 +28,7 @@ type RowsReceipt struct {
 	Cancelled int        `json:"cancelled"` // left without an outcome
 	Copies    int        `json:"copies"`    // rows with the text of an earlier one, which cost nothing
 	Calls     int        `json:"calls"`     // made for them, the failed ones included
-	Saved     int        `json:"saved"`     // calls fewer than rows, because rows shared them or their answers were there
+	Saved     int        `json:"saved"`     // calls fewer than if no rows had shared one
 	Model     string     `json:"model"`     // that was asked for
 	Usage     task.Usage `json:"usage"`
 	Seconds   float64    `json:"seconds"`
@@ -39,7 +39,7 @@ type RowsReceipt struct {
 // rowsErrors is the artifact that lists the rows without a result.
 const rowsErrors = "errors.jsonl"
 
-// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds one shard at a time. Run
+// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds two shards at a time. Run
 // again it writes the same.
 func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, error) {
 	heart := startHeart(ctx, "writing the results")
@@ -91,20 +91,19 @@ func (c *rowsClosing) write(ctx context.Context) error {
 	r := &c.receipt
 	c.finished.Counts = task.Counts{Total: r.Rows, Succeeded: r.Succeeded, Failed: r.Failed, Cancelled: r.Cancelled}
 	c.finished.Outcome = task.Partial
-	switch {
-	case r.Succeeded == 0:
+	switch r.Succeeded {
+	case 0:
 		c.finished.Outcome = task.None
-	case r.Succeeded == r.Rows:
+	case r.Rows:
 		c.finished.Outcome = task.Full
 	}
 	r.Output, r.Errors = name, rowsErrors
-	r.Saved = max(r.Succeeded-r.Copies-int(r.Usage.Requests), 0)
+	r.Saved, c.finished.Usage = max(r.Saved, 0), &r.Usage
 	return nil
 }
 
 func (c *rowsClosing) each(ctx context.Context, out, bad rows.Output) error {
-	for n := range c.books.paper.Shards {
-		v, err := c.books.shard(ctx, n)
+	for v, err := range c.books.each(ctx) {
 		if err != nil {
 			return err
 		}
@@ -113,6 +112,11 @@ func (c *rowsClosing) each(ctx context.Context, out, bad rows.Output) error {
 				return err
 			}
 		}
+		saved, err := v.saved(v.calls)
+		if err != nil {
+			return err
+		}
+		c.receipt.Saved += saved
 		c.heart.note(func(b *Beat) { b.Done, b.Total = v.shard.To, c.books.paper.Rows })
 	}
 	return nil
@@ -129,7 +133,7 @@ func (c *rowsClosing) one(ctx context.Context, v *shardView, i int, out, bad row
 		item.Status, item.Error = rest.Status, rest.Error
 	}
 	c.count(item)
-	line := rows.Result{Index: item.Index, ID: item.Name, Values: map[string]any{"status": item.Status}}
+	line := rows.Result{Index: item.Index, ID: item.Name, Values: map[string]any{"status": string(item.Status)}}
 	if result != nil {
 		maps.Copy(line.Values, result.values())
 		line.Vector = result.vector()
@@ -152,4 +156,30 @@ func (c *rowsClosing) count(item task.Item) {
 		r.Failed++
 		f.fail(item)
 	}
+}
+
+// saved is how many calls fewer this task made than if none of its rows had shared one. A call that did not fit its rows was one too many.
+func (v *shardView) saved(calls []rowCall) (n int, err error) {
+	for _, c := range calls {
+		r, ok := v.record(c)
+		mine := ok && r.By == v.task.ID
+		if mine && r.Answer != nil && !r.Split {
+			n += len(c.rows) - 1
+		}
+		if !r.Split {
+			continue
+		}
+		parts, err := v.parts(c)
+		if err != nil {
+			return 0, err
+		}
+		more, err := v.saved(parts)
+		if err != nil {
+			return 0, err
+		}
+		if n += more; mine {
+			n -= r.Calls
+		}
+	}
+	return n, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"longhaul/internal/document"
 	"longhaul/internal/rows"
@@ -82,7 +83,7 @@ func (a *Activities) FetchRows(ctx context.Context, job RowsJob) error {
 // How rows are shared out. A shard is small enough that one that is lost or slow does not matter, and large enough that
 // Temporal's share of a row is small. Pieces are what the end of a file is cut into.
 var (
-	shardSize = rows.Size{Rows: 64, Bytes: 1 << 20}
+	shardSize = rows.Size{Rows: 128, Bytes: 1 << 20}
 	pieceSize = rows.Size{Rows: 8, Bytes: 128 << 10}
 )
 
@@ -104,8 +105,10 @@ func (a *Activities) PlanRows(ctx context.Context, job RowsJob) (RowsPlan, error
 		if err := a.eachRow(ctx, job, source, c.take); err != nil {
 			return err
 		}
-		if err := work.check(slices.Sorted(maps.Keys(c.columns))); err != nil {
-			return err
+		if len(c.columns) > 0 { // rows that are all bad say themselves why
+			if err := work.check(slices.Sorted(maps.Keys(c.columns))); err != nil {
+				return err
+			}
 		}
 		return c.out.Flush()
 	})
@@ -205,7 +208,7 @@ func (c *rowChecker) take(row rows.Row) error {
 		switch {
 		case len(missing) > 0:
 			row.Bad = fmt.Sprintf("it has no %s", missing[0])
-		case text == "":
+		case strings.TrimSpace(text) == "":
 			row.Bad = "there is no text in it"
 		default:
 			c.note(row.Index, text)

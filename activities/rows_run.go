@@ -42,7 +42,7 @@ func (d RowsDone) Add(e RowsDone) RowsDone {
 func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, error) {
 	heart := startHeart(ctx, "working on rows")
 	defer heart.Stop()
-	books, err := openBooks(ctx, a.Bucket, req.RowsJob)
+	books, err := a.plans.open(ctx, a.Bucket, req.RowsJob)
 	if err != nil {
 		return RowsDone{}, err
 	}
@@ -50,7 +50,7 @@ func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, er
 	if err != nil {
 		return RowsDone{}, err
 	}
-	view.journal.Log = a.Log
+	view.journal.Log, view.journal.Pace = a.Log, &a.pace
 	if n := view.journal.Broken(); n > 0 {
 		a.Log.Warn("records of rows that cannot be read; what they were paid for is asked for again", "task", req.Task.ID, "shard", req.Shard, "records", n)
 	}
@@ -97,7 +97,11 @@ func (r *rowsRun) one(ctx context.Context, c rowCall) error {
 	if err != nil || !made.Split {
 		return err
 	}
-	for _, part := range c.parts() {
+	parts, err := r.parts(c)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
 		if err := r.one(ctx, part); err != nil {
 			return err
 		}
@@ -111,32 +115,29 @@ const rowPatience = 30 * time.Second
 // settle makes a call until it has an answer or has failed for good, and puts that on record. One that must wait for long is left for a later
 // attempt of the shard: its record is then empty.
 func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
-	if known, ok, err := r.record(c); err != nil || ok {
+	known, ok := r.record(c)
+	if ok && known.Open == nil {
 		r.tick(c)
-		return known, err
+		return known, nil
 	}
-	key, err := r.key(c)
-	if err != nil {
-		return rowRecord{}, err
-	}
-	q := r.asking(c, key)
+	q := r.asking(c, known.Open)
 	for {
 		made, wait, err := r.attempt(ctx, q, c)
 		switch {
 		case errors.Is(err, activity.ErrActivityPaused):
 			r.hold()
-			return rowRecord{}, nil
+			return rowRecord{}, r.keep(ctx, c.key, made, q)
 		case err != nil:
-			return rowRecord{}, err
+			return rowRecord{}, errors.Join(err, r.keep(ctx, c.key, made, q))
 		case wait > rowPatience:
 			r.leave(time.Now().Add(wait))
-			return rowRecord{}, nil
+			return rowRecord{}, r.keep(ctx, c.key, made, q)
 		case wait > 0:
 			if !sleep(entrance(ctx), wait) && ctx.Err() != nil {
-				return rowRecord{}, ctx.Err()
+				return rowRecord{}, errors.Join(ctx.Err(), r.keep(ctx, c.key, made, q))
 			}
 		default:
-			if err := r.journal.Record(context.WithoutCancel(ctx), key, made); err != nil {
+			if err := r.journal.Record(context.WithoutCancel(ctx), c.key, made); err != nil {
 				return rowRecord{}, err
 			}
 			r.tick(c)
@@ -145,14 +146,19 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 	}
 }
 
+// ofOneRow are the failures that one of several rows may have brought upon all: each is asked about without the others.
+var ofOneRow = map[task.Code]bool{
+	task.ContentFiltered: true, task.ContextExceeded: true, task.ModelRefused: true, task.BadResponse: true, task.AnswerIncomplete: true,
+}
+
 // attempt makes one provider call, and gives what came of it for good, or how long to wait before the next.
 func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRecord, wait time.Duration, err error) {
 	got, err := q.attempt(ctx)
-	if ctx.Err() != nil {
-		return made, 0, ctx.Err()
-	}
 	b := q.heart.now()
 	made = rowRecord{Calls: b.Calls, Wasted: b.Wasted, By: r.task.ID}
+	if err != nil && ctx.Err() != nil { // an answer that came all the same is paid for
+		return made, 0, ctx.Err()
+	}
 	failed, ours := errors.AsType[*temporal.ApplicationError](err)
 	switch {
 	case err == nil:
@@ -164,10 +170,23 @@ func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRe
 	case !ours:
 		return made, 0, err
 	case failed.NonRetryable():
-		return made, 0, failed.Details(&made.Error)
+		err := failed.Details(&made.Error)
+		if err == nil && c.parts != nil && ofOneRow[made.Error.Code] {
+			made.Error, made.Split = nil, true
+		}
+		return made, 0, err
 	default:
 		return made, max(failed.NextRetryDelay(), atOnce), nil
 	}
+}
+
+// keep puts on record how far a call is that is left or broken off: what it used is counted, and its next attempt goes on from there.
+func (r *rowsRun) keep(ctx context.Context, key string, made rowRecord, q *asking) error {
+	if made.Calls == 0 {
+		return nil
+	}
+	made.Open = new(q.heart.now())
+	return r.journal.Record(context.WithoutCancel(ctx), key, made)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -220,10 +239,14 @@ func (r *rowsRun) done() (d RowsDone, err error) {
 	return d, nil
 }
 
-// asking is one call on its way.
-func (r *rowsRun) asking(c rowCall, key string) *asking {
+// asking is one call on its way, from where it was left.
+func (r *rowsRun) asking(c rowCall, left *Beat) *asking {
+	diary := &rowDiary{}
+	if left != nil {
+		diary.beat = *left
+	}
 	q := &asking{
-		Activities: r.do, heart: &rowDiary{}, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
+		Activities: r.do, heart: diary, task: r.task, key: storage.RowFlaw(r.task.Lineage, c.key), tokens: c.tokens,
 	}
 	switch req := c.request.(type) {
 	case llm.Request:

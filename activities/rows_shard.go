@@ -1,15 +1,11 @@
 package activities
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"path"
 	"slices"
-	"sort"
 	"strconv"
 
 	"longhaul/internal/rows"
@@ -17,28 +13,12 @@ import (
 	"longhaul/internal/task"
 )
 
-// RowsJob names a task over rows.
-type RowsJob struct {
-	Task     Task
-	Kind     string
-	InputKey string
-}
-
-// rowsPaper is what is known of a file of rows once it was checked.
-type rowsPaper struct {
-	Shards []rows.Shard `json:"shards"`
-	Rows   int          `json:"rows"`
-	Bad    int          `json:"bad"`
-	Same   int          `json:"same"`           // rows with the text of an earlier one
-	Model  string       `json:"model"`          // that is asked for
-	Keep   *RowsJob     `json:"keep,omitempty"` // whose succeeded rows are kept
-}
-
 // rowRecord is what the journal keeps of a call, under the hash of its request.
 type rowRecord struct {
 	Answer *entry      `json:"answer,omitempty"`
 	Split  bool        `json:"split,omitempty"` // it does not fit its rows: they are asked about in parts
 	Error  *task.Error `json:"error,omitempty"` // why there is none, for good
+	Open   *Beat       `json:"open,omitempty"`  // how far it is, when it was left or broken off: it has no outcome yet
 	Calls  int         `json:"calls"`           // made for it
 	Wasted task.Usage  `json:"wasted"`          // by those of them that gave no answer
 	By     string      `json:"by"`              // the task that made them
@@ -56,6 +36,13 @@ type shardView struct {
 	model   string          // that is asked for
 	kept    map[int]keptRow // of the task that is run again, by their place in the shard
 	journal *rows.Journal
+	last    recalled
+}
+
+// recalled is the record that was decoded last.
+type recalled struct {
+	key string
+	rowRecord
 }
 
 // keptRow is the outcome of a row in the task that is run again.
@@ -67,163 +54,8 @@ type keptRow struct {
 // place is that of a row among those of a call.
 type place struct{ at, of int }
 
-// rowBooks are all shards of a task over rows that was planned.
-type rowBooks struct {
-	bucket *storage.Bucket
-	job    RowsJob
-	work   rowWork
-	paper  rowsPaper
-	open   map[int]*shardView // the shards that single rows were looked up in last
-	kept   *rowBooks          // those of the task whose succeeded rows are kept; nil for none
-}
-
-// openBooks reads how a task's rows are shared out.
-func openBooks(ctx context.Context, bucket *storage.Bucket, job RowsJob) (*rowBooks, error) {
-	b := &rowBooks{bucket: bucket, job: job, open: map[int]*shardView{}}
-	var err error
-	if _, b.work, err = rowsInput(ctx, bucket, job); err != nil {
-		return nil, err
-	}
-	if err = bucket.GetJSON(ctx, storage.RowsKey(job.Task.ID, "plan.json"), &b.paper); err != nil || b.paper.Keep == nil {
-		return b, err
-	}
-	b.kept, err = openBooks(ctx, bucket, *b.paper.Keep)
-	return b, err
-}
-
-// shard opens one shard.
-func (b *rowBooks) shard(ctx context.Context, n int) (*shardView, error) {
-	v := &shardView{shard: b.paper.Shards[n], work: b.work, task: b.job.Task, same: map[int]int{}, model: b.paper.Model}
-	text, err := b.bucket.GetRange(ctx, storage.RowsKey(b.job.Task.ID, "rows.jsonl"), v.shard.Start, v.shard.End)
-	if err != nil {
-		return nil, err
-	}
-	if v.rows, err = v.shard.Read(text); err != nil {
-		return nil, err
-	}
-	err = b.bucket.GetJSON(ctx, storage.RowsKey(b.job.Task.ID, fmt.Sprintf("same-%06d.json", n)), &v.same)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return nil, err
-	}
-	if v.journal, err = rows.Open(ctx, b.bucket, storage.RowJournal(b.job.Task.Lineage, v.shard.From)); err != nil {
-		return nil, err
-	}
-	if err := b.keep(ctx, v); err != nil {
-		return nil, err
-	}
-	v.layOut()
-	return v, nil
-}
-
-// keep looks up which rows of a shard succeeded in the task that is run again.
-func (b *rowBooks) keep(ctx context.Context, v *shardView) error {
-	v.kept = map[int]keptRow{}
-	if b.kept == nil {
-		return nil
-	}
-	for i, row := range v.rows {
-		item, result, err := b.kept.one(ctx, row.Index)
-		if err != nil {
-			return err
-		}
-		if item.Status == task.ItemSucceeded {
-			item.Usage, item.Attempts, item.Cached = task.Usage{}, 0, true
-			v.kept[i] = keptRow{item, result}
-		}
-	}
-	return nil
-}
-
-// one is the outcome of a row by its index in the file.
-func (b *rowBooks) one(ctx context.Context, index int) (task.Item, rowResult, error) {
-	v, err := b.holding(ctx, index)
-	if err != nil {
-		return task.Item{}, nil, err
-	}
-	return b.outcome(ctx, v, index-v.shard.From)
-}
-
-// holding is the shard that a row is in. The last ones are kept open.
-func (b *rowBooks) holding(ctx context.Context, index int) (*shardView, error) {
-	n := b.at(index)
-	if v := b.open[n]; v != nil {
-		return v, nil
-	}
-	v, err := b.shard(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	if len(b.open) == openAtOnce {
-		clear(b.open)
-	}
-	b.open[n] = v
-	return v, nil
-}
-
-// at is the shard that a row is in.
-func (b *rowBooks) at(index int) int {
-	return sort.Search(len(b.paper.Shards), func(n int) bool { return b.paper.Shards[n].To > index })
-}
-
-// openAtOnce is how many shards are kept open for single rows.
-const openAtOnce = 8
-
-// outcome is that of the ith row of a shard, as an item without its result, and the result. A copy has that of the row whose text it has, and cost
-// nothing.
-func (b *rowBooks) outcome(ctx context.Context, v *shardView, i int) (task.Item, rowResult, error) {
-	index := v.rows[i].Index
-	first, copied := v.same[index]
-	if _, kept := v.kept[i]; kept || !copied {
-		return v.outcome(i)
-	}
-	of := v
-	if b.at(first) != b.at(index) {
-		var err error
-		if of, err = b.holding(ctx, first); err != nil {
-			return task.Item{}, nil, err
-		}
-	}
-	item, result, err := of.outcome(first - of.shard.From)
-	item.ID, item.Index, item.Name = strconv.Itoa(index), index, v.rows[i].ID
-	item.Usage, item.Attempts, item.Cached = task.Usage{}, 0, item.Status == task.ItemSucceeded
-	return item, result, err
-}
-
-// RowItems gives the items of a task over rows from an index on, with as much as is known of each.
-func RowItems(ctx context.Context, bucket *storage.Bucket, job RowsJob, from int) iter.Seq2[task.Item, error] {
-	return func(yield func(task.Item, error) bool) {
-		b, err := openBooks(ctx, bucket, job)
-		if errors.Is(err, storage.ErrNotFound) {
-			return // the rows have not been checked yet
-		}
-		if err != nil {
-			yield(task.Item{}, err)
-			return
-		}
-		for n := b.at(from); n < len(b.paper.Shards); n++ {
-			v, err := b.shard(ctx, n)
-			if err != nil {
-				yield(task.Item{}, err)
-				return
-			}
-			for i := range v.rows {
-				if v.rows[i].Index < from {
-					continue
-				}
-				item, result, err := b.outcome(ctx, v, i)
-				if err == nil && result != nil {
-					item.Result, err = json.Marshal(result)
-				}
-				if !yield(item, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
 // layOut shares the rows out to calls. Rows that are bad, or have the text of an earlier one, take none.
-func (v *shardView) layOut() {
+func (v *shardView) layOut() (err error) {
 	var which []int
 	for i, row := range v.rows {
 		_, copied := v.same[row.Index]
@@ -231,33 +63,54 @@ func (v *shardView) layOut() {
 			which = append(which, i)
 		}
 	}
-	v.calls = v.work.calls(v.rows, which)
+	if v.calls, err = v.named(v.work.calls(v.rows, which)); err != nil {
+		return err
+	}
 	v.of = make([][]int, len(v.rows))
 	for n, c := range v.calls {
 		for _, i := range c.rows {
 			v.of[i] = append(v.of[i], n)
 		}
 	}
+	return nil
 }
 
-// key names a call in the journal: by the model that was asked for, and the request.
-func (v *shardView) key(c rowCall) (string, error) {
-	key, err := storage.LedgerKey("", c.step, []any{v.model, c.step, c.request})
-	return path.Base(key), err
+// named gives calls their keys, which are of the model that was asked for, and the request.
+func (v *shardView) named(calls []rowCall) ([]rowCall, error) {
+	for i := range calls {
+		c := &calls[i]
+		key, err := storage.LedgerKey("", c.step, []any{v.model, c.step, c.request})
+		if err != nil {
+			return nil, err
+		}
+		c.key = path.Base(key)
+	}
+	return calls, nil
 }
+
+// parts are those of a call that does not fit its rows.
+func (v *shardView) parts(c rowCall) ([]rowCall, error) { return v.named(c.parts()) }
 
 // record is what is known of a call; false while nothing is. The failures of another task, which this one is a replay of, are none of this
 // one's.
-func (v *shardView) record(c rowCall) (r rowRecord, ok bool, err error) {
-	key, err := v.key(c)
-	if err != nil {
-		return r, false, err
+func (v *shardView) record(c rowCall) (r rowRecord, ok bool) {
+	text, ok := v.journal.Look(c.key)
+	if !ok || json.Unmarshal(text, &r) != nil || (r.Error != nil || r.Open != nil) && r.By != v.task.ID {
+		return rowRecord{}, false
 	}
-	text, ok := v.journal.Look(key)
-	if !ok || json.Unmarshal(text, &r) != nil || r.Error != nil && r.By != v.task.ID {
-		return rowRecord{}, false, nil
+	return r, true
+}
+
+// recall is record for who asks row by row: rows that share a call share its decoding. It is not for concurrent use.
+func (v *shardView) recall(c rowCall) (rowRecord, bool) {
+	if v.last.key != c.key {
+		r, ok := v.record(c)
+		if !ok {
+			return r, false
+		}
+		v.last = recalled{c.key, r}
 	}
-	return r, true, nil
+	return v.last.rowRecord, true
 }
 
 // outcome is that of the ith row of the shard as far as there is one: its status is pending otherwise, and the result nil.
@@ -273,20 +126,20 @@ func (v *shardView) outcome(i int) (item task.Item, result rowResult, err error)
 		return item, nil, nil
 	}
 	var answers []rowAnswer
-	for _, n := range v.of[i] {
+	for _, n := range v.of[i] { // all of them, whatever became of the first: each has used something
 		answer, failed, err := v.answer(v.calls[n], i, &item)
-		if err != nil || answer == nil && failed == nil {
+		switch {
+		case err != nil:
 			return item, nil, err
-		}
-		if failed != nil {
+		case failed != nil:
 			failed.Step = "rows"
 			item.Status, item.Error = task.ItemFailed, failed
-			return item, nil, nil
+		case answer != nil:
+			answers = append(answers, *answer)
 		}
-		answers = append(answers, *answer)
 	}
-	if len(answers) == 0 {
-		return item, nil, nil // a copy of an earlier row
+	if item.Error != nil || len(answers) == 0 || len(answers) < len(v.of[i]) {
+		return item, nil, nil // failed, not done yet, or a copy of an earlier row
 	}
 	if result, err = v.work.result(row, answers); err != nil {
 		item.Status, item.Error = task.ItemFailed, task.Errorf(task.BadResponse, "%s", err)
@@ -308,15 +161,19 @@ func inLine(row rows.Row) string {
 // answer is that of a call to one of its rows, or why there is none for good; both are nil while it is not known. It counts the row's share of what
 // was used. A call that did not fit its rows is followed into its parts.
 func (v *shardView) answer(c rowCall, i int, item *task.Item) (*rowAnswer, *task.Error, error) {
-	r, ok, err := v.record(c)
-	if err != nil || !ok {
-		return nil, nil, err
+	r, ok := v.recall(c)
+	if !ok {
+		return nil, nil, nil
 	}
 	p := place{slices.Index(c.rows, i), len(c.rows)}
 	v.count(item, r, p)
 	switch {
 	case r.Split:
-		for _, part := range c.parts() {
+		parts, err := v.parts(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, part := range parts {
 			if slices.Contains(part.rows, i) {
 				return v.answer(part, i, item)
 			}

@@ -1,13 +1,16 @@
 package activities
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"longhaul/internal/llm"
 	"longhaul/internal/rows"
+	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
 
@@ -38,8 +41,9 @@ type rowResult interface {
 type rowCall struct {
 	rows    []int // positions in the shard
 	step    string
-	request any // what the ledger hashes: llm.Request or llm.EmbedRequest
-	tokens  int // that it will use, about
+	request any    // llm.Request or llm.EmbedRequest
+	key     string // names it in the journal; a shard gives it
+	tokens  int    // that it will use, about
 	// parts are calls for fewer of its rows each, for when the one does not fit them all; nil when it has one row.
 	parts func() []rowCall
 }
@@ -81,7 +85,11 @@ func CheckRows(in any) error {
 	var err error
 	switch in := in.(type) {
 	case *task.GenerateInput:
-		_, err = newGeneration(in)
+		var g *generation
+		if g, err = newGeneration(in); err == nil && g.schema != nil {
+			_, err = schema.Compile(g.schema.JSON)
+			err = inField("output_schema", err)
+		}
 	case *task.ClassifyInput:
 		_, err = newClassification(in)
 	case *task.EmbedInput:
@@ -114,31 +122,44 @@ func newGeneration(in *task.GenerateInput) (g *generation, err error) {
 	return g, nil
 }
 
+var errNoTemplate = errors.New("there is none, and the rows are no lines of an OpenAI batch, which have messages of their own; say what to ask for each row")
+
 func (g *generation) check(columns []string) error {
-	if g.template == nil {
-		return nil
+	if g.template != nil {
+		return needs("template", g.template, columns)
 	}
-	return needs("template", g.template, columns)
+	if !slices.Contains(columns, "messages") {
+		return inField("template", errNoTemplate)
+	}
+	return nil
 }
 
 func (g *generation) text(row rows.Row) (string, []string) {
 	if g.template == nil {
 		text, err := json.Marshal(row.Fields)
-		if err != nil || len(g.messages(row)) == 0 {
-			return "", []string{"body.messages"}
+		if err != nil || len(g.body(row).Messages) == 0 {
+			return "", []string{"messages whose contents are texts"}
 		}
 		return string(text), nil
 	}
 	return g.template.Render(row.Fields)
 }
 
-// messages are those of a line of a batch.
-func (g *generation) messages(row rows.Row) (messages []llm.Message) {
-	text, err := json.Marshal(row.Fields["messages"])
-	if err != nil || json.Unmarshal(text, &messages) != nil {
-		return nil
+// batchBody is what is used of the body of a line of a batch.
+type batchBody struct {
+	Messages    []llm.Message `json:"messages"`
+	Temperature *float64      `json:"temperature"`
+	MaxTokens   int           `json:"max_tokens"`
+	MaxAnswer   int           `json:"max_completion_tokens"` // the newer name of max_tokens
+}
+
+// body is that of a line of a batch; empty when it cannot be read.
+func (g *generation) body(row rows.Row) (body batchBody) {
+	text, err := json.Marshal(row.Fields)
+	if err != nil || json.Unmarshal(text, &body) != nil {
+		return batchBody{}
 	}
-	return messages
+	return body
 }
 
 func (g *generation) calls(all []rows.Row, which []int) (calls []rowCall) {
@@ -149,7 +170,10 @@ func (g *generation) calls(all []rows.Row, which []int) (calls []rowCall) {
 			req.Messages = append(req.Messages, llm.Message{Role: "system", Content: g.in.System})
 		}
 		if g.template == nil {
-			req.Messages = append(req.Messages, g.messages(row)...)
+			body := g.body(row)
+			req.Messages = append(req.Messages, body.Messages...)
+			req.Temperature = cmp.Or(req.Temperature, body.Temperature)
+			req.MaxTokens = cmp.Or(req.MaxTokens, body.MaxAnswer, body.MaxTokens)
 		} else {
 			text, _ := g.template.Render(row.Fields)
 			req.Messages = append(req.Messages, llm.Message{Role: "user", Content: text})

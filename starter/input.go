@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type field struct {
 	Items       struct {
 		Type string `json:"type"`
 	} `json:"items"`
+	Enum []string `json:"enum"`
 }
 
 // texts reports whether the field is a list of texts.
@@ -104,6 +106,11 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 			return nil, fmt.Errorf("%s %w", name, err)
 		}
 	}
+	if form := fileForm(fields["output"], o.output); form != "" && input["output"] == nil {
+		if input["output"], err = json.Marshal(form); err != nil {
+			return nil, err
+		}
+	}
 	if len(sources) == 0 {
 		return json.Marshal(input)
 	}
@@ -125,6 +132,15 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 		return nil, err
 	}
 	return json.Marshal(input)
+}
+
+// fileForm is the form of a file of results that its name asks for, of those that a kind can write; "" for none.
+func fileForm(output field, name string) string {
+	form := strings.TrimPrefix(filepath.Ext(name), ".")
+	if !slices.Contains(output.Enum, form) {
+		return ""
+	}
+	return form
 }
 
 // withFile adds the one file of rows that a kind takes.

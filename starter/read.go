@@ -216,9 +216,10 @@ func (c *cli) result() *cobra.Command {
 }
 
 // deliver prints or saves a result: the named artifact; else with --json, or for a file that is
-// called .json, the result itself; else the report a person reads, if the task made one.
+// called .json, the result itself; else the report a person reads, if the task made one. Of a task over rows
+// a file gets the file of results, and a person the receipt.
 func (c *cli) deliver(ctx context.Context, id, artifact, output string) error {
-	content, err := c.content(ctx, id, artifact, strings.HasSuffix(output, ".json"))
+	content, err := c.content(ctx, id, artifact, output)
 	if err != nil {
 		return err
 	}
@@ -238,26 +239,45 @@ func (c *cli) deliver(ctx context.Context, id, artifact, output string) error {
 	return nil
 }
 
-func (c *cli) content(ctx context.Context, id, artifact string, whole bool) (io.ReadCloser, error) {
+func (c *cli) content(ctx context.Context, id, artifact, output string) (io.ReadCloser, error) {
 	if artifact != "" {
 		return c.client.Artifact(ctx, id, artifact)
 	}
 	result, err := c.client.Result(ctx, id) // also when a report is wanted: it says why there is none
-	if err != nil || c.json || whole {
+	if err != nil || c.json || strings.HasSuffix(output, ".json") {
 		return result, err
 	}
+	defer func() { _ = result.Close() }()
 	artifacts, err := c.client.Artifacts(ctx, id)
 	if err != nil {
-		_ = result.Close()
 		return nil, err
 	}
 	for _, a := range artifacts {
 		if strings.HasSuffix(a.Name, ".md") {
-			_ = result.Close()
 			return c.client.Artifact(ctx, id, a.Name)
 		}
 	}
-	return result, nil
+	text, err := io.ReadAll(result)
+	if err != nil {
+		return nil, fmt.Errorf("read result: %w", err)
+	}
+	return c.resultFile(ctx, id, text, artifacts, output)
+}
+
+// resultFile is the file of results that a receipt names, when it is to be saved; otherwise the receipt, which then says how to get it.
+func (c *cli) resultFile(ctx context.Context, id string, receipt []byte, artifacts []task.Artifact, output string) (io.ReadCloser, error) {
+	var names struct {
+		Output string `json:"output"`
+	}
+	_ = json.Unmarshal(receipt, &names) // a result that is of another form names no file
+	if !slices.ContainsFunc(artifacts, func(a task.Artifact) bool { return a.Name == names.Output }) {
+		return io.NopCloser(bytes.NewReader(receipt)), nil
+	}
+	if output != "" {
+		return c.client.Artifact(ctx, id, names.Output)
+	}
+	c.note("The results are in a file: longhaul result %s --output %s", id, names.Output)
+	return io.NopCloser(bytes.NewReader(receipt)), nil
 }
 
 // save writes a file whole or not at all.

@@ -33,7 +33,8 @@ func (c *cli) submit() *cobra.Command {
 		Long: "Start a task of a kind. Files of this machine are uploaded, http(s) addresses are passed on, and - reads text\n" +
 			"from standard input. The kind's own settings are flags too: longhaul submit KIND --help shows them.",
 		Example: "  longhaul submit summary report.pdf notes.docx --words 200 --watch\n  longhaul submit summary https://example.com/paper.pdf --label project=atlas\n" +
-			"  longhaul submit qa contract.pdf --questions 'When does it end?' --questions 'Who signed it?' --watch",
+			"  longhaul submit qa contract.pdf --questions 'When does it end?' --questions 'Who signed it?' --watch\n" +
+			"  longhaul submit generate products.csv --template 'Describe {{name}}.' --watch --output results.csv",
 		// The kind decides which flags there are, so they are parsed when it is known.
 		DisableFlagParsing: true, PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
@@ -79,7 +80,11 @@ func (c *cli) runSubmit(cmd *cobra.Command, o *order, args []string) error {
 	}
 	o.set = append(o.set, settings()...)
 	if o.output != "" && !o.watch {
-		return errors.New("--output needs --watch; longhaul result ID --output FILE fetches a result later")
+		hint := ""
+		if _, ok := fieldsOf(kind)["output"]; ok {
+			hint = "; --set output=FORM says what form its file has"
+		}
+		return errors.New("--output needs --watch; longhaul result ID --output FILE fetches a result later" + hint)
 	}
 	return c.start(cmd.Context(), o, kind, cmd.Flags().Args()[1:])
 }

@@ -67,7 +67,12 @@ func (c *cli) tellFailedItems(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	for _, item := range items {
+	const most = 20
+	for i, item := range items {
+		if i == most {
+			c.note("and %d more: longhaul items %s --status failed", len(items)-most, id)
+			break
+		}
 		c.note("%s: %s: %s", item.Status, itemName(item), reason(item.Error))
 	}
 	return nil

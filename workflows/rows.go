@@ -38,7 +38,7 @@ func generateKind() Kind {
 func classifyKind() Kind {
 	return rowKind("classify", "Classify rows",
 		"Gives every row of a file one of your labels, or several, with how sure the model is. Short rows share a call.",
-		`{"kind":"classify","input":{"rows":["My parcel never came.","How do I change my password?"],"labels":[{"name":"delivery"},{"name":"account"}]}}`,
+		`{"kind":"classify","input":{"rows":["My parcel never came.","How do I change my password?"],"labels":[{"name":"delivery","description":"a parcel is late, lost or broken"},{"name":"account","description":"signing in, password, settings"}]}}`,
 		func() Input { return new(task.ClassifyInput) })
 }
 
@@ -86,7 +86,7 @@ func (b *batch) do(ctx workflow.Context) error {
 	}
 	b.run.enter(stepRows)
 	for b.Next < b.Plan.Shards && ctx.Err() == nil && !historyLong(ctx) {
-		if err := workflow.Await(ctx, func() bool { return b.running < shardsAtOnce }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return b.running < b.window() }); err != nil {
 			break // the task stops; what runs is told by its own context
 		}
 		n := b.Next
@@ -110,7 +110,25 @@ func (b *batch) do(ctx workflow.Context) error {
 func (b *batch) finish(ctx workflow.Context, why *task.Error) (finished activities.Finished, err error) {
 	books := activities.RowsFinish{RowsJob: b.job(), Rest: why, StartedAt: b.run.state.StartedAt}
 	err = workflow.ExecuteActivity(documentWork(ctx, "write the results"), call.FinishRows, books).Get(ctx, &finished)
+	if finished.Usage != nil {
+		b.run.state.Usage = *finished.Usage // also of shards that were stopped, which told nothing
+	}
 	return finished, err
+}
+
+// window is how many shards may run now: with a budget, one until it is known what one costs, and then as many as there is money for.
+func (b *batch) window() int {
+	if b.run.Facts.Budget == 0 {
+		return shardsAtOnce
+	}
+	ended, spent := b.Next-b.running, b.run.spentMoney()
+	switch {
+	case ended == 0:
+		return 1
+	case spent == 0:
+		return shardsAtOnce
+	}
+	return int(min(max(b.run.left()/(spent/float64(ended)), 1), shardsAtOnce))
 }
 
 func (b *batch) job() activities.RowsJob {

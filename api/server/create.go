@@ -87,7 +87,7 @@ var printable = regexp.MustCompile(fmt.Sprintf(`^[ -~]{0,%d}$`, maxIdempotencyKe
 // draft reads a request into a draft, or refuses it with every fault there is.
 func (s *server) draft(in *createRequest) (task.Draft, error) {
 	if !printable.MatchString(in.Key) {
-		return task.Draft{}, task.Errorf(task.Invalid, "Idempotency-Key must be at most %d printable ASCII characters", maxIdempotencyKey)
+		return task.Draft{}, badKey()
 	}
 	var body createBody
 	if err := s.readBody(in.raw, s.bodySchema, &body); err != nil {

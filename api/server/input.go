@@ -29,7 +29,7 @@ const maxArguments = 64 << 10
 
 func (s *server) input(ctx context.Context, in *inputRequest) (*taskAnswer, error) {
 	var body inputBody
-	if err := s.readBody(in.raw, func([]byte) *schema.Schema { return s.inputs }, &body); err != nil {
+	if err := s.readBody(in.raw, func([]byte) *schema.Schema { return s.bodiesOf["input"] }, &body); err != nil {
 		return nil, err
 	}
 	reply, err := body.reply()

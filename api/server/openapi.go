@@ -147,12 +147,16 @@ func describeOthers(doc map[string]any) {
 		"multipart/form-data":      map[string]any{"schema": form},
 		"application/octet-stream": map[string]any{"schema": file},
 	}}
-	var input map[string]any
-	_ = json.Unmarshal(schema.Of(inputBody{}), &input) // our own schema is JSON
-	delete(input, "$schema")
-	dig(doc, "paths", "/v1/tasks/{id}/input", "post")["requestBody"] = map[string]any{"required": true, "content": map[string]any{
-		"application/json": map[string]any{"schema": input},
-	}}
+	for _, b := range otherBodies() {
+		var form map[string]any
+		_ = json.Unmarshal(schema.Of(b.form), &form) // our own schema is JSON
+		delete(form, "$schema")
+		for _, path := range b.paths {
+			dig(doc, "paths", path, "post")["requestBody"] = map[string]any{"required": b.required, "content": map[string]any{
+				"application/json": map[string]any{"schema": form},
+			}}
+		}
+	}
 	responses := func(path, method string) map[string]any { return dig(doc, "paths", path, method, "responses") }
 	accepted := responses("/v1/tasks", "post")["202"]
 	responses("/v1/tasks", "post")["200"] = accepted             // with Prefer: wait, when it ended in time

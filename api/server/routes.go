@@ -15,6 +15,9 @@ func (s *server) routes() {
 	handle(s, operation("list-tasks", "GET /v1/tasks", http.StatusOK, "List tasks: the running ones first, then the last that ended"), s.list)
 	handle(s, operation("get-task", "GET /v1/tasks/{id}", http.StatusOK, "See how a task stands, or wait until it changes"), s.get)
 	handle(s, operation("cancel-task", "POST /v1/tasks/{id}/cancel", http.StatusAccepted, "Ask a task to stop, keeping what it finished"), s.cancel)
+	handle(s, operation("pause-task", "POST /v1/tasks/{id}/pause", http.StatusAccepted, "Hold a task and all that works for it: no new calls are paid for, those that run are finished"), s.pause)
+	handle(s, operation("resume-task", "POST /v1/tasks/{id}/resume", http.StatusAccepted, "Let a paused task go on"), s.resume)
+	handle(s, operation("replay-task", "POST /v1/tasks/{id}/replay", http.StatusAccepted, "Run a task that has ended again: what was paid for is reused"), s.replay)
 	handle(s, operation("input-task", "POST /v1/tasks/{id}/input", http.StatusAccepted, "Approve or deny a call, answer a question, or send a message"), s.input)
 	handle(s, streams(operation("get-result", "GET /v1/tasks/{id}/result", http.StatusOK, "Read the result of a task"), "application/json"), s.result)
 	handle(s, operation("list-items", "GET /v1/tasks/{id}/items", http.StatusOK, "List the items of a task, also while it runs"), s.items)
@@ -22,6 +25,13 @@ func (s *server) routes() {
 	handle(s, operation("list-artifacts", "GET /v1/tasks/{id}/artifacts", http.StatusOK, "List the files a task produced"), s.artifacts)
 	handle(s, streams(operation("get-artifact", "GET /v1/tasks/{id}/artifacts/{name}", http.StatusOK, "Download a file a task produced"), "*/*"), s.artifact)
 	handle(s, operation("get-timeline", "GET /v1/tasks/{id}/timeline", http.StatusOK, "See what happened in a task: steps, attempts, waits"), s.timeline)
+
+	handle(s, operation("list-dead-letters", "GET /v1/dead-letters", http.StatusOK, "List the tasks that failed for good, or some of whose items did"), s.deadLetters)
+	handle(s, operation("list-dead-letter-groups", "GET /v1/dead-letters/groups", http.StatusOK, "Put the open dead letters together by what went wrong"), s.deadGroups)
+	handle(s, operation("replay-dead-letters", "POST /v1/dead-letters/replay", http.StatusAccepted, "Run many dead letters again, as a task of the kind replay"), s.replayMany)
+	handle(s, operation("get-dead-letter", "GET /v1/dead-letters/{id}", http.StatusOK, "See what went wrong in a task, and what mends it"), s.deadLetter)
+	handle(s, operation("replay-dead-letter", "POST /v1/dead-letters/{id}/replay", http.StatusAccepted, "Run a dead letter again, once however often it is asked for"), s.replayDead)
+	handle(s, operation("discard-dead-letter", "POST /v1/dead-letters/{id}/discard", http.StatusOK, "Let a dead letter go"), s.discard)
 
 	handle(s, operation("upload-file", "POST /v1/files", http.StatusCreated, "Upload a file"), s.upload)
 	handle(s, operation("get-file", "GET /v1/files/{id}", http.StatusOK, "Describe an uploaded file"), s.file)

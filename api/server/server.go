@@ -23,6 +23,7 @@ type Tasks interface {
 	Requests
 	Outputs
 	Insight
+	Failures
 }
 
 // Requests start, show and stop tasks.
@@ -37,6 +38,21 @@ type Requests interface {
 	Cancel(ctx context.Context, tenant, id string) (task.Task, error)
 	// Input hands a task what a person says. What it does not wait for is task.Conflict.
 	Input(ctx context.Context, tenant, id string, reply task.Reply) (task.Task, error)
+	// Pause holds a task, and Resume lets it go on. One that has ended, or not begun, is task.Conflict.
+	Pause(ctx context.Context, tenant, id, reason string) (task.Task, error)
+	Resume(ctx context.Context, tenant, id string) (task.Task, error)
+	// Replay runs a task that has ended again, as a new one. One that has not ended is task.Conflict.
+	Replay(ctx context.Context, tenant, id, key string, order task.ReplayOrder) (t task.Task, replayed bool, err error)
+}
+
+// Failures are the tasks that failed for good and wait for a person.
+type Failures interface {
+	DeadLetters(ctx context.Context, tenant string, f task.DeadFilter) (task.Page[task.DeadLetter], error)
+	DeadGroups(ctx context.Context, tenant string) (task.Page[task.DeadGroup], error)
+	DeadLetter(ctx context.Context, tenant, id string) (task.DeadLetter, error)
+	// ReplayDead runs one again, once however often it is asked to; replayed tells that it was before.
+	ReplayDead(ctx context.Context, tenant, id string, order task.ReplayOrder) (t task.Task, replayed bool, err error)
+	Discard(ctx context.Context, tenant, id, reason string) (task.DeadLetter, error)
 }
 
 // Outputs read what tasks have made.
@@ -90,9 +106,10 @@ type server struct {
 	hints   hintGate
 	bodies  map[string]*schema.Schema // what POST /v1/tasks takes, by kind
 	anyKind *schema.Schema            // what it takes when the kind is not known
-	inputs  *schema.Schema            // what POST /v1/tasks/{id}/input takes
-	api     huma.API
-	router  *gin.Engine
+
+	bodiesOf map[string]*schema.Schema // what other requests take: otherBodies
+	api      huma.API
+	router   *gin.Engine
 }
 
 // New makes the API. It fails when a kind's schema is not a schema.
@@ -142,8 +159,11 @@ func (s *server) compile() error {
 	if s.anyKind, err = schema.Compile(anyKindBody(s.Kinds)); err != nil {
 		return err
 	}
-	if s.inputs, err = schema.Compile(schema.Of(inputBody{})); err != nil {
-		return err
+	s.bodiesOf = map[string]*schema.Schema{}
+	for name, b := range otherBodies() {
+		if s.bodiesOf[name], err = schema.Compile(schema.Of(b.form)); err != nil {
+			return fmt.Errorf("body of %s: %w", name, err)
+		}
 	}
 	s.bodies = map[string]*schema.Schema{}
 	for _, kind := range s.Kinds {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
@@ -160,25 +158,23 @@ func (e *Engine) findTerminated(ctx context.Context, tenant string) error {
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
 	query := workflows.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')"
-	if since := e.terminated.last(tenant); !since.IsZero() {
-		query += " AND CloseTime > " + quote(since.UTC().Format(time.RFC3339Nano))
-	}
 	answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: e.Namespace, PageSize: task.MaxPage, Query: query})
-	if err != nil {
+	if err != nil || len(answer.GetExecutions()) == 0 {
 		return words(err, "")
+	}
+	known, err := e.letters().IDs(ctx, tenant)
+	if err != nil {
+		return err
 	}
 	for _, execution := range answer.GetExecutions() {
 		id := execution.GetExecution().GetWorkflowId()
-		_, err := e.dead(ctx, tenant, id)
-		if err == nil || task.AsError(err).Code != task.NotFound {
-			continue // it is there already, or cannot be seen at the moment
-		}
-		d, err := e.look(ctx, id)
-		if err != nil || d.status.open() || d.status.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		if !validID.MatchString(id) || known[id] {
 			continue
 		}
-		if err := e.bury(ctx, d); err != nil {
-			return err
+		if d, err := e.look(ctx, id); err == nil && !d.status.open() && d.facts.Parent == "" {
+			if err := e.bury(ctx, d); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

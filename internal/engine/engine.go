@@ -71,46 +71,38 @@ func (e *Engine) Create(ctx context.Context, d task.Draft) (t task.Task, replaye
 	if t, found, err := e.earlier(ctx, d); found || err != nil {
 		return t, found, err
 	}
-	kind, in, facts, err := e.examine(ctx, d)
+	in, facts, err := e.examine(ctx, d)
 	if err != nil {
 		return task.Task{}, false, err
 	}
-	if err := e.Bucket.PutJSON(ctx, facts.InputKey, in); err != nil {
-		return task.Task{}, false, task.Errorf(task.Unavailable, "the bucket cannot be written; nothing was started, try again in a moment").Because(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
-	defer cancel()
-	_, err = e.Client.ExecuteWorkflow(ctx, startOptions(kind, facts, in.Headline()), kind.Name, workflows.Start{Facts: facts})
+	t, err = e.start(ctx, facts, in)
 	if is[*serviceerror.WorkflowExecutionAlreadyStarted](err) { // another with this key was faster
 		return e.earlier(ctx, d)
 	}
-	if err != nil {
-		return task.Task{}, false, words(err, facts.ID)
-	}
-	return e.build(facts, workflows.FirstSnapshot(kind, facts), status{}), false, nil
+	return t, false, err
 }
 
 // examine finds out whether a draft can become a task, and what it would be.
-func (e *Engine) examine(ctx context.Context, d task.Draft) (kind workflows.Kind, in workflows.Input, f workflows.Facts, err error) {
+func (e *Engine) examine(ctx context.Context, d task.Draft) (in workflows.Input, f workflows.Facts, err error) {
 	kind, ok := workflows.Find(d.Kind)
 	if !ok {
-		return kind, in, f, invalid("/kind", "unknown kind %q; there are: %s", d.Kind, kindNames())
+		return in, f, invalid("/kind", "unknown kind %q; there are: %s", d.Kind, kindNames())
 	}
 	if in, err = kind.Decode(d.Input); err != nil {
-		return kind, in, f, err
+		return in, f, err
 	}
 	if err = e.checkFiles(ctx, d.Tenant, in.FileIDs()); err != nil {
-		return kind, in, f, err
+		return in, f, err
 	}
 	if err = e.checkPrevious(ctx, d, in); err != nil {
-		return kind, in, f, err
+		return in, f, err
 	}
 	f, err = factsOf(d, time.Now())
 	if err == nil && f.Budget > 0 && !e.Priced(d.Kind, d.Model) {
 		err = invalid("/budget", "the price of the model is not configured, so a budget cannot be kept: set llm.models, or the prices of video, or leave the budget out")
 	}
 	f.Queue = e.Queue(d.Model)
-	return kind, in, f, err
+	return in, f, err
 }
 
 func kindNames() string {
@@ -328,6 +320,8 @@ func invalid(pointer, format string, args ...any) *task.Error {
 // words puts a Temporal error into ours. What it does not know stays internal.
 func words(err error, id string) error {
 	switch {
+	case err == nil:
+		return nil
 	case is[*serviceerror.NotFound](err):
 		return missing(id)
 	case is[*serviceerror.Unavailable](err), is[*serviceerror.ResourceExhausted](err),

@@ -220,6 +220,8 @@ func contentType(name string) string {
 		return "text/markdown; charset=utf-8"
 	case ".jsonl":
 		return "application/jsonl"
+	case ".csv":
+		return "text/csv; charset=utf-8"
 	case ".mp4":
 		return "video/mp4"
 	case ".webm":

@@ -125,7 +125,10 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 		ID: f.ID, Object: "task", Kind: f.Kind, Tenant: f.Tenant, Labels: f.Labels, Priority: f.Priority, Model: f.Model,
 		CreatedAt: f.CreatedAt, ScheduledAt: f.StartAt, DeadlineAt: f.Deadline,
 		Status: s.State, Outcome: s.Outcome, Revision: s.Revision, UpdatedAt: s.UpdatedAt, Progress: s.Progress,
-		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID), Parent: f.Parent, InputRequests: s.Requests,
+		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID), Parent: f.Parent, InputRequests: s.Requests, DeadLetter: s.Dead, ReplayOf: f.ReplayOf,
+	}
+	if f.ReplayOf != "" {
+		t.Replay = &task.ReplayInfo{Of: f.ReplayOf, Scope: f.Scope, Kept: f.Kept}
 	}
 	if f.Budget > 0 {
 		t.Budget = &f.Budget

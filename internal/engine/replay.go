@@ -150,6 +150,8 @@ func (e *Engine) bury(ctx context.Context, d description) error {
 		Task: activities.Task{ID: t.ID, Model: t.Model}, Kind: t.Kind, Labels: t.Labels, ReplayOf: t.ReplayOf, At: d.status.closeTime.UTC(),
 		Error: t.Error, Usage: t.Usage, Finished: activities.Finished{Outcome: t.Outcome, Counts: t.Progress.Counts},
 	})}
-	g.Headline = d.raw.GetStaticSummaryText()
+	if g.Headline, err = d.raw.GetStaticSummary(); err != nil {
+		return err
+	}
 	return e.letters().Bury(ctx, t.Tenant, g)
 }

@@ -29,6 +29,8 @@ const segmentBytes = 64 << 10
 type Journal struct {
 	// Log hears of writes that failed and are tried again. Set it before the first Record; nil: nobody does.
 	Log *slog.Logger
+	// Pace is that of all journals of a process. Set it before the first Record; it is the journal's own otherwise.
+	Pace *Pace
 
 	store  Store
 	name   string // how the names of its own segments begin
@@ -39,7 +41,6 @@ type Journal struct {
 	next    *group // gathers for the write after the one that is going on; nil when nothing waits
 	writing bool
 	last    error
-	pace    pace
 
 	segment []byte // what the newest segment holds; this and number belong to the one who writes
 	number  int
@@ -63,7 +64,7 @@ type record struct {
 // journal counts. What cannot be read of a segment is skipped and counted by Broken.
 func Open(ctx context.Context, store Store, prefix string) (*Journal, error) {
 	j := &Journal{
-		store: store, records: map[string]json.RawMessage{},
+		store: store, records: map[string]json.RawMessage{}, Pace: &Pace{},
 		name: fmt.Sprintf("%s%013d-%s", prefix, time.Now().UnixMilli(), rand.Text()),
 	}
 	segments, err := store.List(ctx, prefix)
@@ -167,7 +168,7 @@ func (j *Journal) abandon(ctx context.Context, g *group) error {
 	return context.Cause(ctx)
 }
 
-// write writes group after group, until nothing waits.
+// write writes group after group, until nothing waits. What comes while one write goes on, and the next waits for company, is one group.
 func (j *Journal) write(ctx context.Context) {
 	for {
 		j.gather()
@@ -188,34 +189,14 @@ func (j *Journal) write(ctx context.Context) {
 	}
 }
 
-// gather lets the next group wait for company, until the pace says that it waited enough or nobody came for a lull.
+// gather lets the next group, if there is one, wait for company.
 func (j *Journal) gather() {
-	first, left := j.gathered()
-	if first == 0 || left <= 0 {
-		return
-	}
-	for had := first; left > 0; left -= lull {
-		time.Sleep(min(left, lull))
-		now, _ := j.gathered()
-		if now == had {
-			break
-		}
-		had = now
-	}
-	now, _ := j.gathered()
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.pace.waited(now > first)
-}
-
-// gathered is how many records the next group has, and how long it should wait.
-func (j *Journal) gathered() (int, time.Duration) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.next == nil {
-		return 0, 0
+	waits := j.next != nil
+	j.mu.Unlock()
+	if waits {
+		time.Sleep(j.Pace.patience(time.Now()))
 	}
-	return len(j.next.records), j.pace.patience()
 }
 
 // take gives the group to write now; nil ends the writing.
@@ -228,7 +209,7 @@ func (j *Journal) take() *group {
 		j.writing = false
 		return nil
 	}
-	j.pace.wrote(time.Now(), len(g.records))
+	j.Pace.wrote(time.Now(), len(g.records))
 	return g
 }
 

@@ -1,48 +1,49 @@
 package rows
 
-import "time"
-
-const (
-	// Below slow records a second each is written at once; from fast on a write waits mostPatience for others.
-	slow, fast   = 200, 2_000
-	mostPatience = 25 * time.Millisecond
-	// lull is how long nobody comes when nobody else will.
-	lull = 4 * time.Millisecond
-	// afterVain is how many writes go at once after one waited in vain: a recorder that is alone never has company.
-	afterVain = 32
+import (
+	"math"
+	"sync"
+	"time"
 )
 
-// pace knows how fast records come, and so how long a write should wait for others to join it.
-type pace struct {
-	rate   float64 // records a second, the newest counting most
-	before time.Time
-	vain   int // writes that do not wait
+const (
+	// Up to slow records a second each is written at once; from fast on a write waits mostPatience for others.
+	slow, fast   = 1_000, 4_000
+	mostPatience = 25 * time.Millisecond
+	// recent is how far back a pace remembers, about.
+	recent = 250 * time.Millisecond
+)
+
+// Pace knows how fast records come to all journals that share it, and so how long a write should wait for others to join
+// it: what writes cost is their sum, however many journals they go to. The zero value is ready, and safe for concurrent use.
+type Pace struct {
+	mu   sync.Mutex
+	rate float64 // records a second, the newest counting most
+	at   time.Time
 }
 
 // wrote notes a write of n records.
-func (p *pace) wrote(now time.Time, n int) {
-	const newest = 0.25
-	if !p.before.IsZero() {
-		took := max(now.Sub(p.before), time.Microsecond)
-		p.rate += newest * (float64(n)/took.Seconds() - p.rate)
-	}
-	p.before = now
-	p.vain = max(p.vain-1, 0)
-}
-
-// waited notes whether a wait brought another record.
-func (p *pace) waited(company bool) {
-	if !company {
-		p.vain = afterVain
-	}
+func (p *Pace) wrote(now time.Time, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fade(now)
+	p.rate += float64(n) / recent.Seconds()
 }
 
 // patience is how long the next write should wait.
-func (p *pace) patience() time.Duration {
-	if p.vain > 0 {
-		return 0
-	}
+func (p *Pace) patience(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fade(now)
 	return patience(p.rate)
+}
+
+// fade forgets what was long ago.
+func (p *Pace) fade(now time.Time) {
+	if since := now.Sub(p.at); since > 0 {
+		p.rate *= math.Exp(-since.Seconds() / recent.Seconds())
+		p.at = now
+	}
 }
 
 // patience grows evenly from nothing at slow to mostPatience at fast.

@@ -168,6 +168,16 @@ func (b *Bucket) Copy(ctx context.Context, to, from string) error {
 
 // List gives the objects directly below a prefix, which ends in a slash, in the order of keys.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]Entry, error) {
+	const most = 100 // times that a folder bucket may change under the eyes of who lists it: a write in progress gets its name
+	for n := 1; ; n++ {
+		entries, err := b.list(ctx, prefix)
+		if gcerrors.Code(err) != gcerrors.NotFound || n == most || ctx.Err() != nil {
+			return entries, err
+		}
+	}
+}
+
+func (b *Bucket) list(ctx context.Context, prefix string) ([]Entry, error) {
 	var entries []Entry
 	it := b.blobs.List(&blob.ListOptions{Prefix: prefix, Delimiter: "/"})
 	for {

@@ -82,6 +82,21 @@ func (d DeadLetters) Find(ctx context.Context, tenant, id string) (Grave, error)
 	return Grave{}, ErrNotFound
 }
 
+// IDs are the tasks of all dead letters of a tenant.
+func (d DeadLetters) IDs(ctx context.Context, tenant string) (map[string]bool, error) {
+	ids := map[string]bool{}
+	for _, open := range []bool{true, false} {
+		for name, err := range d.All(ctx, tenant, open, "") {
+			if err != nil {
+				return nil, err
+			}
+			_, id, _ := strings.Cut(strings.TrimSuffix(name, ".json"), "-")
+			ids[id] = true
+		}
+	}
+	return ids, nil
+}
+
 // Settle changes a dead letter that was dealt with, and takes it out of the open ones. One that is not there is let be.
 func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (Grave, error) {
 	g, err := d.Find(ctx, tenant, id)

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"net/url"
@@ -206,4 +207,36 @@ func TestFileBucket_hidesHalfWrites(t *testing.T) {
 	}))
 	_, err = os.Stat(filepath.Join(dir, "tasks", "x"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A folder can be listed while it is written into.
+func TestBucket_listWhileWriting(t *testing.T) {
+	t.Parallel()
+	b, err := storage.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = b.Close() })
+	const writers, each = 4, 100
+	written := make(chan error, writers)
+	for w := range writers {
+		go func() {
+			var err error
+			for i := range each {
+				err = errors.Join(err, b.Put(t.Context(), fmt.Sprintf("busy/%d-%d", w, i), "text/plain", []byte("x")))
+			}
+			written <- err
+		}()
+	}
+	for done := 0; done < writers; {
+		_, err := b.List(t.Context(), "busy/")
+		require.NoError(t, err)
+		select {
+		case err := <-written:
+			require.NoError(t, err)
+			done++
+		default:
+		}
+	}
+	entries, err := b.List(t.Context(), "busy/")
+	require.NoError(t, err)
+	require.Len(t, entries, writers*each)
 }

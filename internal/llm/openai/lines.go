@@ -68,7 +68,7 @@ func (l *lines) take(n, end int) []byte {
 func (l *lines) fill() {
 	if cap(l.buf)-len(l.buf) < 4<<10 {
 		if len(l.buf) > cap(l.mem)/2 || l.mem == nil {
-			l.mem = make([]byte, max(16<<10, 2*cap(l.mem)))
+			l.mem = make([]byte, max(8<<10, 2*cap(l.mem)))
 		}
 		l.buf = l.mem[:copy(l.mem, l.buf)]
 	}

@@ -60,7 +60,7 @@ func (r request) prompt() string {
 	return all.String()
 }
 
-// reply is what there is to say: tools to use, JSON of a schema, a report of what tools gave, or a summary.
+// reply is what there is to say: tools to use, an answer, labels, JSON of a schema, a report of what tools gave, or a summary.
 func (r request) reply(id string) (text string, calls []toolCall) {
 	system, user := r.split()
 	form := r.ResponseFormat.JSONSchema.Schema
@@ -68,9 +68,12 @@ func (r request) reply(id string) (text string, calls []toolCall) {
 		return "", calls
 	}
 	answer, asked := answerQuestion(system, user)
+	labels, many := labelTexts(system, user, form)
 	switch {
 	case asked:
 		return answer, nil
+	case many:
+		return labels, nil
 	case len(form) > 0:
 		return r.known().answer(form), nil
 	case len(r.Tools) > 0, len(r.results()) > 0:

@@ -27,6 +27,12 @@
 // The answer to it is JSON with fields citations, answer, supported and needs_everything: the sentences that have most
 // of the question's words, as they stand in the sources.
 //
+// Texts to be labelled come between lines of their own, and the labels in the schema of the answer:
+//
+//	<text name="1">
+//
+// Each gets the label whose name, and whose description in the instructions, has most words in common with it; without any, it is "other".
+//
 // # Tools and forms
 //
 // Where tools are offered it takes part: it asks for each of them once whose arguments can be made of the

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/api/server"
+	"longhaul/internal/schema"
+	"longhaul/internal/task"
+)
+
+// newRowsDesk is a command line in front of kinds over rows, whose tasks end at once.
+func newRowsDesk(t *testing.T) *desk {
+	d := newDesk(t, func(p *server.Parts) {
+		for name, in := range map[string]any{"generate": task.GenerateInput{}, "classify": task.ClassifyInput{}, "embed": task.EmbedInput{}} {
+			p.Kinds = append(p.Kinds, task.KindInfo{Name: name, InputSchema: schema.Of(in), Example: []byte("{}")})
+		}
+	})
+	d.tasks.OnCreate = func(id string) {
+		d.tasks.Give(id, nil, map[string]string{"results.csv": "index,id\r\n0,a\r\n", "errors.jsonl": ""})
+		d.tasks.Succeed(id, `{"rows":1,"output":"results.csv","errors":"errors.jsonl"}`, task.Full)
+	}
+	return d
+}
+
+func TestRows_submit(t *testing.T) {
+	t.Parallel()
+	d := newRowsDesk(t)
+	file := d.write("rows.csv", "subject\r\nx\r\n")
+	saved := filepath.Join(d.dir, "out.csv")
+	for name, tt := range map[string]struct {
+		args []string
+		want string // of the input, without its file
+	}{
+		"generate":        {[]string{"generate", file, "--template", "About {{name}}", "--n", "3", "--max-tokens", "9"}, `{"template":"About {{name}}","n":3,"max_tokens":9}`},
+		"classify":        {[]string{"classify", file, "--text", "{{subject}}", "--set", `labels=[{"name":"a"},{"name":"b"}]`, "--multi"}, `{"text":"{{subject}}","labels":[{"name":"a"},{"name":"b"}],"multi":true}`},
+		"the form":        {[]string{"embed", file, "--set", "output=parquet"}, `{"output":"parquet"}`},
+		"a file's form":   {[]string{"generate", file, "--template", "x", "--watch", "--output", saved}, `{"template":"x","output":"csv"}`},
+		"the form is set": {[]string{"embed", file, "--set", "output=npy", "--watch", "--output", filepath.Join(d.dir, "x.parquet")}, `{"output":"npy"}`},
+		"a receipt":       {[]string{"embed", file, "--watch", "--output", filepath.Join(d.dir, "x.json")}, `{}`},
+		"columns":         {[]string{"embed", "https://example.com/t.csv", "--set", `columns={"标题":"text"}`}, `{"columns":{"标题":"text"}}`},
+	} {
+		code, _, errOut := d.run(append([]string{"submit"}, tt.args...)...)
+		require.Equal(t, exitDone, code, name+errOut)
+		drafts := d.tasks.Drafts()
+		var input map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(drafts[len(drafts)-1].Input, &input))
+		require.Contains(t, input, "file", name)
+		delete(input, "file")
+		rest, err := json.Marshal(input)
+		require.NoError(t, err)
+		require.JSONEq(t, tt.want, string(rest), name)
+	}
+	text, err := os.ReadFile(saved)
+	require.NoError(t, err)
+	require.Equal(t, "index,id\r\n0,a\r\n", string(text), "a file gets the results")
+	receipt, err := os.ReadFile(filepath.Join(d.dir, "x.json"))
+	require.NoError(t, err)
+	require.Contains(t, string(receipt), `"rows"`)
+}
+
+// A person is shown the receipt, and how to get the file.
+func TestRows_result(t *testing.T) {
+	t.Parallel()
+	d := newRowsDesk(t)
+	code, out, errOut := d.run("submit", "generate", "--input", `{"rows":["a"],"template":"x"}`, "--watch")
+	require.Equal(t, exitDone, code, errOut)
+	require.Contains(t, out, `"rows": 1`)
+	require.Contains(t, errOut, "longhaul result task-1 --output results.csv")
+
+	code, _, errOut = d.run("submit", "embed", d.write("a.csv", "text\nx\n"), "--output", "parquet")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errOut, "--set output=FORM")
+	code, _, errOut = d.run("submit", "generate", "a.csv", "b.csv", "--template", "x")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errOut, "one file of rows")
+}
