@@ -176,11 +176,3 @@ func (c *cli) deadDiscard() *cobra.Command {
 	_ = cmd.MarkFlagRequired("reason") // the flag is there
 	return cmd
 }
-
-// orJSON prints an answer as JSON, unless there is none.
-func (c *cli) orJSON(answer any, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.printJSON(answer)
-}

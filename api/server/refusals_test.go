@@ -160,6 +160,9 @@ func TestOtherTenants_seeNothing(t *testing.T) {
 	fileID := into[task.File](t, a.do("POST", "/v1/files?name=a.txt", mine, "content of a")).ID
 	a.tasks.Give(taskID, nil, map[string]string{"report.md": "# report"})
 	a.tasks.Succeed(taskID, `{"ok":true}`, task.Full)
+	mine["Content-Type"] = "application/json"
+	deadID := into[task.Task](t, a.do("POST", "/v1/tasks", mine, small)).ID
+	a.tasks.Change(deadID, func(t *task.Task) { t.Status, t.Error = task.Failed, task.Errorf(task.ModelQuota, "no money") })
 
 	asked := 0
 	for path, item := range a.doc.Paths.Map() {
@@ -170,11 +173,15 @@ func TestOtherTenants_seeNothing(t *testing.T) {
 			id := taskID
 			if strings.HasPrefix(path, "/v1/files") {
 				id = fileID
+			} else if strings.HasPrefix(path, "/v1/dead-letters") {
+				id = deadID
 			}
 			path := strings.NewReplacer("{id}", id, "{name}", "report.md").Replace(path)
 			body, headers := "", maps.Clone(theirs)
 			if strings.HasSuffix(path, "/input") {
 				body, headers["Content-Type"] = `{"action":"message","text":"a"}`, "application/json"
+			} else if strings.HasSuffix(path, "/discard") {
+				body, headers["Content-Type"] = `{"reason":"a"}`, "application/json"
 			}
 			r := a.do(method, path, headers, body)
 			require.Equal(t, http.StatusNotFound, r.status, "%s %s", method, path)
@@ -185,7 +192,7 @@ func TestOtherTenants_seeNothing(t *testing.T) {
 			}
 		}
 	}
-	require.GreaterOrEqual(t, asked, 11)
+	require.GreaterOrEqual(t, asked, 17)
 	require.Empty(t, into[task.Page[task.Task]](t, a.do("GET", "/v1/tasks", theirs, "")).Data)
 	require.Equal(t, http.StatusOK, a.do("GET", "/v1/files/"+fileID, mine, "").status, "the other tenant's DELETE did nothing")
 }
