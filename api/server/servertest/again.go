@@ -60,7 +60,7 @@ func (f *Tasks) DeadLetters(_ context.Context, tenant string, filter task.DeadFi
 }
 
 func letter(t task.Task) task.DeadLetter {
-	d := task.DeadLetter{ID: t.ID, Object: "dead_letter", Status: task.DeadOpen, Kind: t.Kind, At: t.UpdatedAt, Labels: map[string]string{}, Error: t.Error, Replays: []task.ReplayNote{}}
+	d := task.DeadLetter{ID: t.ID, Object: "dead_letter", Status: task.DeadOpen, Outcome: task.None, Kind: t.Kind, At: t.UpdatedAt, Labels: map[string]string{}, Error: t.Error, Replays: []task.ReplayNote{}}
 	d.Failures = task.CountFailure(nil, task.FailedItem{Error: t.Error})
 	d.Failures[0].Fingerprint = task.Fingerprint(t.Kind, t.Error.Step, t.Error.Code, "")
 	d.Cause, d.Fix = task.Diagnosis(t.Error.Code)
