@@ -18,7 +18,7 @@ type BuryRequest struct {
 	InputKey string
 	Labels   map[string]string
 	ReplayOf string
-	Facts    json.RawMessage // workflows.Facts
+	Facts    any // workflows.Facts
 	At       time.Time
 	Error    *task.Error // of the task; nil when only items failed
 	Finished Finished
@@ -29,7 +29,11 @@ type BuryRequest struct {
 func (a *Activities) Bury(ctx context.Context, req BuryRequest) error {
 	heart := startHeart(ctx, "keeping what failed")
 	defer heart.Stop()
-	g := storage.Grave{DeadLetter: Letter(req), Facts: req.Facts}
+	facts, err := json.Marshal(req.Facts)
+	if err != nil {
+		return err
+	}
+	g := storage.Grave{DeadLetter: Letter(req), Facts: facts}
 	if raw, err := a.Bucket.Get(ctx, req.InputKey); err == nil {
 		if _, headline, err := a.Inputs.Patch(req.Kind, raw, nil); err == nil {
 			g.Headline = headline

@@ -62,12 +62,12 @@ func (h holder) pending(ctx context.Context) ([]*workflowpb.PendingActivityInfo,
 // set pauses an activity or lets it go on. The names that replace these calls are not known to the servers of today.
 func (h holder) set(ctx context.Context, id string, on bool) error {
 	if on {
-		_, err := h.service.PauseActivity(ctx, &workflowservice.PauseActivityRequest{ //nolint:staticcheck // see above
+		_, err := h.service.PauseActivity(ctx, &workflowservice.PauseActivityRequest{
 			Namespace: h.namespace, Execution: h.workflow, Activity: &workflowservice.PauseActivityRequest_Id{Id: id}, Reason: "the task is paused",
 		})
 		return err
 	}
-	_, err := h.service.UnpauseActivity(ctx, &workflowservice.UnpauseActivityRequest{ //nolint:staticcheck // see above
+	_, err := h.service.UnpauseActivity(ctx, &workflowservice.UnpauseActivityRequest{
 		Namespace: h.namespace, Execution: h.workflow, Activity: &workflowservice.UnpauseActivityRequest_Id{Id: id},
 	})
 	return err

@@ -149,7 +149,7 @@ func (a *Activities) NoteReplay(ctx context.Context, req NoteReplayRequest) erro
 // ReplayDone says how one replay of a bulk ended.
 type ReplayDone struct {
 	ReplayRequest
-	Replay  Replay
+	Replay  string      // id of the task that ran it again
 	Error   *task.Error // nil when it succeeded
 	Outcome task.Outcome
 }
@@ -169,7 +169,7 @@ func (a *Activities) EndReplay(ctx context.Context, req ReplayDone) error {
 	if item.Error == nil {
 		item.Status = task.ItemSucceeded
 		var err error
-		if item.Result, err = json.Marshal(ReplayResult{req.Letter, req.Replay.ID, req.Outcome}); err != nil {
+		if item.Result, err = json.Marshal(ReplayResult{req.Letter, req.Replay, req.Outcome}); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -206,12 +205,8 @@ func (r *Run) bury(ctx workflow.Context, f activities.Finished, why *task.Error,
 	if workflow.GetVersion(ctx, "dead letters", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
-	facts, err := json.Marshal(r.Facts)
-	if err != nil {
-		return err
-	}
 	req := activities.BuryRequest{
-		Task: r.Facts.task(), Kind: r.Facts.Kind, InputKey: r.Facts.InputKey, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: facts,
+		Task: r.Facts.task(), Kind: r.Facts.Kind, InputKey: r.Facts.InputKey, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: r.Facts,
 		At: workflow.Now(ctx), Error: why, Finished: f, Usage: r.state.Usage,
 	}
 	r.state.Dead = true

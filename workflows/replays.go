@@ -1,9 +1,7 @@
 package workflows
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -159,16 +157,23 @@ func (r *replays) one(ctx workflow.Context, n int) {
 	}
 }
 
+// readyReplay is activities.Replay, as it is read here.
+type readyReplay struct {
+	ID, Queue, Headline, Skip string
+	Facts                     Facts
+}
+
 // again starts the replay of a dead letter and waits for its end.
 func (r *replays) again(ctx workflow.Context, done *activities.ReplayDone) error {
-	ready := &done.Replay
-	if err := workflow.ExecuteActivity(documentWork(ctx, "prepare a replay"), call.PrepareReplay, done.ReplayRequest).Get(ctx, ready); err != nil {
+	var ready readyReplay
+	if err := workflow.ExecuteActivity(documentWork(ctx, "prepare a replay"), call.PrepareReplay, done.ReplayRequest).Get(ctx, &ready); err != nil {
 		return err
 	}
+	done.Replay = ready.ID
 	if ready.Skip != "" {
 		return task.Errorf(task.Conflict, "%s was not run again: %s", done.Letter, ready.Skip)
 	}
-	replay, err := r.begin(ctx, *ready)
+	replay, err := r.begin(ctx, ready)
 	if err != nil {
 		return err
 	}
@@ -192,11 +197,8 @@ func (r *replays) again(ctx workflow.Context, done *activities.ReplayDone) error
 }
 
 // begin starts a replay as a task that outlives this one; nil if it was started before, by somebody else.
-func (r *replays) begin(ctx workflow.Context, ready activities.Replay) (workflow.ChildWorkflowFuture, error) {
-	var facts Facts
-	if err := json.Unmarshal(ready.Facts, &facts); err != nil {
-		return nil, fmt.Errorf("facts of a replay: %w", err)
-	}
+func (r *replays) begin(ctx workflow.Context, ready readyReplay) (workflow.ChildWorkflowFuture, error) {
+	facts := ready.Facts
 	facts.Queue = ready.Queue
 	options := childTask(facts, ready.Headline)
 	options.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_ABANDON

@@ -24,9 +24,11 @@ var rowActivities = map[string]string{"FetchRows": stepFetch, "PlanRows": stepCh
 func rowKind(name, title, description, example string, input func() Input) Kind {
 	return Kind{
 		Name: name, Title: title, Description: description, Example: example, Input: input,
-		Steps: rowSteps, StepOf: rowActivities, Rows: true, run: Rows, check: func(in Input) error { return activities.CheckRows(in) },
+		Steps: rowSteps, StepOf: rowActivities, Rows: true, run: Rows, check: checkRows,
 	}
 }
+
+func checkRows(in Input) error { return activities.CheckRows(in) }
 
 func generateKind() Kind {
 	return rowKind("generate", "Generate texts from rows",

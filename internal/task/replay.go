@@ -18,7 +18,7 @@ const (
 // ReplayOrder asks to run a task again.
 type ReplayOrder struct {
 	Scope     Scope     `json:"scope,omitempty" jsonschema:"enum=failed,enum=all,default=failed,description=failed: items that succeeded stay as they are; all: every item is done again. What was paid for is not paid again unless the request for it has changed"`
-	Overrides Overrides `json:"overrides,omitempty" jsonschema:"description=what is done in another way than before"`
+	Overrides Overrides `json:"overrides,omitzero" jsonschema:"description=what is done in another way than before"`
 }
 
 // Overrides are what is done in another way than before. Zero values change nothing.
