@@ -36,7 +36,10 @@ func TestRecord(t *testing.T) {
 			"failures":  recordFailures,
 			"cancelled": recordCancelled,
 			"continued": recordContinued,
+			"paused":    recordPaused,
+			"replayed":  recordReplayed,
 		},
+		"replay": {"bulk": recordBulk},
 		"agent": {
 			"approval":  recordApproval,
 			"child":     recordChild,
