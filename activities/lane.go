@@ -22,8 +22,12 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 			continue
 		}
 		q.heart.note(func(b *Beat) { b.Waiting = true })
+		began := time.Now()
 		pass, err := q.target().Lane.Enter(ctx, q.task.Tenant, q.tokens, lanePatience)
 		q.heart.note(func(b *Beat) { b.Waiting = false })
+		if q.Meter != nil {
+			q.Meter.Waited(q.target().Provider.Name, time.Since(began))
+		}
 		closed, ok := errors.AsType[*lane.Closed](err)
 		switch {
 		case err == nil:
