@@ -121,4 +121,3 @@ func (s *stack) workHere(tools activities.Toolbox, meter cutoff.Meter) {
 		s.t.Cleanup(pool.Stop)
 	}
 }
-

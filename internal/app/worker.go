@@ -95,9 +95,14 @@ func (a *App) options(slots int) worker.Options {
 		WorkerStopTimeout:            a.Config.Worker.StopTimeout,
 		DeploymentOptions:            a.deployment(),
 		// A step that ignores the end of its time must not keep its slot.
-		Interceptors: []interceptor.WorkerInterceptor{cutoff.New(cutoff.Options{Grace: a.Config.Worker.CutOffAfter, Meter: a.Metrics, Log: a.Log})},
+		Interceptors: []interceptor.WorkerInterceptor{cutoff.New(cutoff.Options{
+			Grace: a.Config.Worker.CutOffAfter, Stop: a.Config.Worker.StopTimeout - handOver(a.Config.Worker.StopTimeout), Meter: a.Metrics, Log: a.Log,
+		})},
 	}
 }
+
+// handOver is the end of stop_timeout, in which what was cut off is handed back to Temporal.
+func handOver(stopTimeout time.Duration) time.Duration { return min(2*time.Second, stopTimeout/2) }
 
 // deployment says which version this worker is of what, if it was told. A task then ends on the version that began it:
 // docs/upgrading.md.

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 
 	"longhaul/internal/task"
 )
@@ -23,6 +24,7 @@ type Meter interface {
 // Options are what is needed to cut off. Meter may be nil.
 type Options struct {
 	Grace time.Duration // how long an activity may go on after its context has ended
+	Stop  time.Duration // how long its context lasts once its worker has been asked to stop
 	Meter Meter
 	Log   *slog.Logger
 }
@@ -59,6 +61,9 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	info := activity.GetInfo(ctx)
 	ctx, cancel := context.WithDeadlineCause(ctx, i.limit(info, time.Now()), errTooLong)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go i.endWithWorker(ctx, stop)
 	run := i.begin(func() (any, error) { return i.Next.ExecuteActivity(ctx, in) })
 	select {
 	case <-run.ended:
@@ -72,6 +77,23 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		return run.outcome(ctx)
 	case <-grace.C:
 		return nil, i.leave(ctx, info, run)
+	}
+}
+
+// endWithWorker ends a context some time after its worker was asked to stop. The SDK does so as well, but only when it does not wait
+// any more: what an activity hands back then is lost, and nobody takes it up until its heartbeats are missed.
+func (i *inbound) endWithWorker(ctx context.Context, stop context.CancelCauseFunc) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-activity.GetWorkerStopChannel(ctx):
+	}
+	patience := time.NewTimer(i.Stop)
+	defer patience.Stop()
+	select {
+	case <-ctx.Done():
+	case <-patience.C:
+		stop(worker.ErrWorkerShutdown)
 	}
 }
 

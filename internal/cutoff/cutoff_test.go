@@ -87,6 +87,21 @@ func TestCutOff_leavesTheOthersAlone(t *testing.T) {
 	require.Equal(t, "in time", got, "what is given within the grace counts")
 }
 
+func TestCutOff_endsWithItsWorker(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env, stopping := suite.NewTestActivityEnvironment(), make(chan struct{})
+	env.SetWorkerStopChannel(stopping)
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{New(quiet(time.Hour))}})
+	env.RegisterActivityWithOptions(func(ctx context.Context) error {
+		close(stopping)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}, activity.RegisterOptions{Name: "Do"})
+	_, err := env.ExecuteActivity("Do")
+	require.ErrorContains(t, err, worker.ErrWorkerShutdown.Error())
+}
+
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
