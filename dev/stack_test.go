@@ -117,9 +117,16 @@ type process struct {
 func (s *stack) start(name string, args ...string) *process {
 	s.t.Helper()
 	dir, _ := programs()
+	return s.startFile(filepath.Join(dir, name), args...)
+}
+
+// startFile is start for a program that was not built here.
+func (s *stack) startFile(path string, args ...string) *process {
+	s.t.Helper()
+	name := filepath.Base(path)
 	log, err := os.CreateTemp(s.dir, name+"-*.log")
 	require.NoError(s.t, err)
-	p := &process{cmd: exec.CommandContext(s.t.Context(), filepath.Join(dir, name), args...), log: log.Name(), end: make(chan struct{})}
+	p := &process{cmd: exec.CommandContext(s.t.Context(), path, args...), log: log.Name(), end: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), s.settings...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = s.dir, log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
