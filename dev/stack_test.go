@@ -76,7 +76,13 @@ func newStackOn(t testing.TB, opts temporalOptions, settings ...string) *stack {
 	require.NoError(t, err)
 	t.Cleanup(provider.Close)
 	s := &stack{t: t, dir: t.TempDir(), provider: provider, address: freeAddress(t)}
-	opts.Binary, opts.Data, opts.Log = temporal, filepath.Join(s.dir, "temporal"), slog.New(slog.DiscardHandler)
+	opts.Binary = temporal
+	if opts.Data == "" {
+		opts.Data = filepath.Join(s.dir, "temporal")
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
 	s.temporal, err = startTemporal(t.Context(), opts)
 	require.NoError(t, err)
 	t.Cleanup(s.temporal.Stop)
