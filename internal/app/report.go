@@ -36,6 +36,7 @@ func (a *App) report(ctx context.Context, gates []gate) {
 			a.Log.Warn("report of this worker not taken away; it is ignored soon", "error", err)
 		}
 	}()
+	a.sweepReports(ctx)
 	var last task.WorkerReport
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -53,6 +54,19 @@ func (a *App) report(ctx context.Context, gates []gate) {
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// sweepReports takes away what workers left that were killed long ago.
+func (a *App) sweepReports(ctx context.Context) {
+	entries, err := a.Bucket.List(ctx, storage.WorkersPrefix)
+	for _, entry := range entries {
+		if time.Since(entry.ModTime) > time.Hour {
+			err = errors.Join(err, a.Bucket.Delete(ctx, storage.WorkersPrefix+entry.Name))
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		a.Log.Debug("old reports of workers not swept", "error", err)
 	}
 }
 

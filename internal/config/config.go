@@ -37,7 +37,7 @@ type Key struct {
 
 // Worker is for the workers alone.
 type Worker struct {
-	Listen               string        `knob:"listen" default:"" help:"address and port where a worker says under /healthz whether it can work; empty means nowhere"`
+	Listen               string        `knob:"listen" default:"" help:"address and port where a worker says under /healthz whether it can work, under /readyz whether it does, and under /metrics how much; empty means nowhere"`
 	LLMConcurrency       int           `knob:"llm_concurrency" default:"50" min:"1" help:"model calls at a time, in one worker"`
 	DocumentsConcurrency int           `knob:"documents_concurrency" default:"4" min:"1" help:"documents fetched or read at a time, in one worker"`
 	ToolsConcurrency     int           `knob:"tools_concurrency" default:"20" min:"1" help:"tool calls of agents at a time, in one worker"`
