@@ -33,6 +33,8 @@ var shut = map[string][]string{
 	"internal/config":    outOf("internal/llm", "internal/document", "internal/storage", "internal/tool", "go.temporal.io"),
 	"internal/schema":    outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),
 	"internal/cluster":   outOf("internal/llm", "internal/document"),
+	"internal/cutoff":    {module + "/api", module + "/internal/app", module + "/internal/engine", module + "/activities", module + "/workflows", module + "/internal/storage"},
+	"internal/metrics":   outOf("internal/llm", "internal/document", "internal/storage", "internal/config", "go.temporal.io/sdk/workflow"),
 	"internal/retrieval": outOf("internal/llm", "internal/storage", "go.temporal.io"),
 	"internal/rows":      outOf("internal/llm", "internal/router", "internal/lane", "internal/video", "internal/tool", "internal/config", "internal/cluster", "go.temporal.io"),
 

@@ -20,7 +20,7 @@ const (
 	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
 )
 
-// Activities holds what the activities work with. All exported fields are needed.
+// Activities holds what the activities work with. All exported fields are needed but Meter, which may be nil.
 type Activities struct {
 	Bucket        *storage.Bucket
 	Ledger        storage.Ledger
@@ -36,6 +36,7 @@ type Activities struct {
 	ChunkTokens   int    // the most tokens of text in one model call
 	ContextTokens int    // the most tokens of a conversation; a longer one is compacted
 	MaxAttempts   int    // how often a failing model call is made; waiting for a rate limit is not failing
+	Meter         Meter
 	Log           *slog.Logger
 
 	shelf shelf

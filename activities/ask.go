@@ -115,12 +115,14 @@ func (q *asking) call(ctx context.Context) (entry, error) {
 		return entry{}, err
 	}
 	target := q.target()
+	began := time.Now()
 	got, limits, err := q.send(ctx, target)
 	told = outcome(got.Usage, limits, err)
 	if err == nil && got.FinishReason == "length" {
 		err = cutShort(got.Response)
 	}
 	got.From, got.Cost, got.By, got.At = target.String(), target.Price.Cost(got.Usage), payer(ctx), time.Now().UTC()
+	q.metered(ctx, target, began, got, err)
 	return got, err
 }
 
@@ -188,6 +190,7 @@ func (q *asking) begin(ctx context.Context) error {
 	if b.lost() >= lostCalls {
 		return final(task.Errorf(task.ModelUnavailable, "the worker was lost %d times during this call; it is not made again", b.lost()), b)
 	}
+	q.mourn(b)
 	q.heart.note(func(b *Beat) { b.Calls++ })
 	q.heart.tell(ctx)
 	return nil

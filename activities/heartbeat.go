@@ -26,6 +26,8 @@ type Beat struct {
 	Stopped   int       // of them, those that their worker's stop or a cancel cut off
 	Split     int       // of them, those that were too large, and are made in parts
 	Answered  int       // of them, those whose answer is the one that counts
+	Mourned   int       `json:",omitempty"` // of them, those whose worker was lost, as far as they have been counted
+	Moved     time.Time // when anything of this last changed that is a step forward
 	Since     time.Time // of the first that was asked to wait
 	DownSince time.Time // of the first in a row that found nobody
 
@@ -48,6 +50,12 @@ func (b Beat) spent() Spent {
 	s := Spent{Calls: b.Calls, Usage: b.Wasted}
 	s.Usage.UnmeteredCalls += int64(b.lost())
 	return s
+}
+
+// further reports whether a beat is another than the one before in what a person would call progress.
+func (b Beat) further(before Beat) bool {
+	return b.Stage != before.Stage || b.Done != before.Done || b.Bytes != before.Bytes || b.Calls != before.Calls ||
+		b.Waiting != before.Waiting || b.Target != before.Target || b.Watch != before.Watch
 }
 
 // Spent is what an activity used without an answer to show for it. It is the last detail of its error.
@@ -131,7 +139,11 @@ func (h *heart) last(ctx context.Context) Beat {
 func (h *heart) note(change func(*Beat)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	before := h.beat
 	change(&h.beat)
+	if h.beat.further(before) {
+		h.beat.Moved = time.Now().UTC().Truncate(time.Second)
+	}
 }
 
 func (h *heart) now() Beat {

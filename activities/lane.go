@@ -22,8 +22,14 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 			continue
 		}
 		q.heart.note(func(b *Beat) { b.Waiting = true })
-		pass, err := q.target().Lane.Enter(entrance(ctx), q.task.Tenant, q.tokens, lanePatience)
+		began := time.Now()
+		waiting, end := entrance(ctx)
+		pass, err := q.target().Lane.Enter(waiting, q.task.Tenant, q.tokens, lanePatience)
+		end()
 		q.heart.note(func(b *Beat) { b.Waiting = false })
+		if q.Meter != nil {
+			q.Meter.Waited(q.target().Provider.Name, time.Since(began))
+		}
 		closed, ok := errors.AsType[*lane.Closed](err)
 		switch {
 		case err == nil:

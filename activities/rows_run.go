@@ -133,7 +133,7 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 			r.leave(time.Now().Add(wait))
 			return rowRecord{}, r.keep(ctx, c.key, made, q)
 		case wait > 0:
-			if !sleep(entrance(ctx), wait) && ctx.Err() != nil {
+			if !rest(ctx, wait) {
 				return rowRecord{}, errors.Join(ctx.Err(), r.keep(ctx, c.key, made, q))
 			}
 		default:
@@ -189,15 +189,17 @@ func (r *rowsRun) keep(ctx context.Context, key string, made rowRecord, q *askin
 	return r.journal.Record(context.WithoutCancel(ctx), key, made)
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
+// rest waits, not beyond a pause, and reports whether ctx goes on.
+func rest(ctx context.Context, d time.Duration) bool {
+	waiting, end := entrance(ctx)
+	defer end()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+	case <-waiting.Done():
 	}
+	return ctx.Err() == nil
 }
 
 // leave notes that a call is made later.

@@ -57,17 +57,21 @@ func raise(ctx context.Context) (inside context.Context, end func()) {
 	return inside, end
 }
 
-// entrance is the context of what has not begun yet, such as the wait for a turn in the lane: a pause ends it.
-func entrance(ctx context.Context) context.Context {
-	if s, ok := ctx.Value(shieldKey{}).(*shield); ok {
-		return s.outside
+// entrance is a context for what has not begun yet, such as the wait for a turn in the lane: a pause ends it as well. Call end when it is over.
+func entrance(ctx context.Context) (waiting context.Context, end func()) {
+	s, ok := ctx.Value(shieldKey{}).(*shield)
+	if !ok {
+		return ctx, func() {}
 	}
-	return ctx
+	waiting, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(s.outside, func() { cancel(context.Cause(s.outside)) })
+	return waiting, func() { forget(); cancel(nil) }
 }
 
 // paused reports whether the task of an activity is paused, and nothing else ended it.
 func paused(ctx context.Context) bool {
-	return ctx.Err() == nil && errors.Is(context.Cause(entrance(ctx)), activity.ErrActivityPaused)
+	s, ok := ctx.Value(shieldKey{}).(*shield)
+	return ok && ctx.Err() == nil && errors.Is(context.Cause(s.outside), activity.ErrActivityPaused)
 }
 
 // beatPaused tells Temporal of an activity that goes on although it is paused, and passes on a cancel: the SDK, which has ended the outer

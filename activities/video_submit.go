@@ -129,7 +129,9 @@ func (s *submission) send(ctx context.Context, n int) (VideoJob, error) {
 // enter waits for a turn in the lane.
 func (s *submission) enter(ctx context.Context) (*lane.Pass, error) {
 	s.heart.note(func(b *Beat) { b.Waiting = true })
-	pass, err := s.Videos.Lane.Enter(entrance(ctx), s.req.Task.Tenant, 0, lanePatience)
+	waiting, end := entrance(ctx)
+	defer end()
+	pass, err := s.Videos.Lane.Enter(waiting, s.req.Task.Tenant, 0, lanePatience)
 	s.heart.note(func(b *Beat) { b.Waiting = false })
 	closed, ok := errors.AsType[*lane.Closed](err)
 	switch {

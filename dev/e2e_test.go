@@ -425,6 +425,7 @@ func (s *stack) beat(id string) (b activities.Beat) {
 	pending := d.RawResponse.GetPendingActivities()
 	require.Len(s.t, pending, 1)
 	require.NoError(s.t, converter.GetDefaultDataConverter().FromPayloads(pending[0].GetHeartbeatDetails(), &b))
+	b.Moved = time.Time{} // whenever it was
 	return b
 }
 

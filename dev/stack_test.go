@@ -76,7 +76,13 @@ func newStackOn(t testing.TB, opts temporalOptions, settings ...string) *stack {
 	require.NoError(t, err)
 	t.Cleanup(provider.Close)
 	s := &stack{t: t, dir: t.TempDir(), provider: provider, address: freeAddress(t)}
-	opts.Binary, opts.Data, opts.Log = temporal, filepath.Join(s.dir, "temporal"), slog.New(slog.DiscardHandler)
+	opts.Binary = temporal
+	if opts.Data == "" {
+		opts.Data = filepath.Join(s.dir, "temporal")
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
 	s.temporal, err = startTemporal(t.Context(), opts)
 	require.NoError(t, err)
 	t.Cleanup(s.temporal.Stop)
@@ -117,9 +123,16 @@ type process struct {
 func (s *stack) start(name string, args ...string) *process {
 	s.t.Helper()
 	dir, _ := programs()
+	return s.startFile(filepath.Join(dir, name), args...)
+}
+
+// startFile is start for a program that was not built here.
+func (s *stack) startFile(path string, args ...string) *process {
+	s.t.Helper()
+	name := filepath.Base(path)
 	log, err := os.CreateTemp(s.dir, name+"-*.log")
 	require.NoError(s.t, err)
-	p := &process{cmd: exec.CommandContext(s.t.Context(), filepath.Join(dir, name), args...), log: log.Name(), end: make(chan struct{})}
+	p := &process{cmd: exec.CommandContext(s.t.Context(), path, args...), log: log.Name(), end: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), s.settings...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = s.dir, log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -143,6 +143,8 @@ func standing(t task.Task) string {
 	case t.Done:
 	case len(t.InputRequests) > 0:
 		parts = append(parts, asks(t))
+	case t.Stalled != nil:
+		parts = append(parts, fmt.Sprintf("stalled since %s: %s", t.Stalled.Since.Local().Format(time.TimeOnly), t.Stalled.Detail))
 	case p.Message != "" && p.Counts.Total == 0:
 		parts = append(parts, p.Message)
 	case t.Retrying != nil:

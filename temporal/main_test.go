@@ -62,6 +62,14 @@ func TestOpenFolder_isForOneProcess(t *testing.T) {
 	_ = lock.Close()
 }
 
+func TestOpenFolder_cannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	if _, err := openFolder(filepath.Join(file, "data")); err == nil || !strings.Contains(err.Error(), "cannot be written") || !strings.Contains(err.Error(), "--data") {
+		t.Fatalf("got %v", err)
+	}
+}
+
 func TestOpenFolder_beginsAgainAfterACrash(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, versionFile), headers.ServerVersion)

@@ -30,7 +30,7 @@ const (
 // another version is refused before it is opened.
 func openFolder(dir string) (lock io.Closer, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, unusable(dir, err)
 	}
 	held, err := takeLock(filepath.Join(dir, lockFile))
 	if err != nil {
@@ -46,7 +46,12 @@ func prepare(dir string) error {
 	if err := checkVersion(dir, headers.ServerVersion); err != nil {
 		return err
 	}
-	return errors.Join(createDatabase(dir, mainFile), createDatabase(dir, visibilityFile))
+	for _, file := range []string{mainFile, visibilityFile} {
+		if err := createDatabase(dir, file); err != nil {
+			return unusable(dir, err)
+		}
+	}
+	return nil
 }
 
 // takeLock holds the file at path, and writes there who holds it. The kernel lets go of it when the
@@ -54,7 +59,7 @@ func prepare(dir string) error {
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, unusable(filepath.Dir(path), err)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -67,9 +72,14 @@ func takeLock(path string) (*os.File, error) {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(unusable(filepath.Dir(path), err), f.Close())
 	}
 	return f, nil
+}
+
+// unusable says what to do about a folder that cannot be written.
+func unusable(dir string, err error) error {
+	return fmt.Errorf("the data folder %s cannot be written: %w; make it writable and make room, or choose another one with --data", dir, err)
 }
 
 func heldError(path string) error {

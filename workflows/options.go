@@ -18,6 +18,13 @@ const heartbeat = 4 * time.Second
 // limit is what makes a task go on soon after its worker was killed in the middle of one.
 const TaskTimeout = 5 * time.Second
 
+// The hard limits of one attempt at a step. What has not ended half a minute before is cut off (internal/cutoff), whether it
+// looks at its context or not. They are far above what a step takes, and no settings: a step that meets one is broken.
+const (
+	callLimit     = 2 * time.Hour    // a call to a model with its wait in the lane, a shard of rows, a phase of a video
+	documentLimit = 15 * time.Minute // fetching, reading and keeping documents; a tool
+)
+
 // modelCall is for a call to a task's model: as long as it takes, and as often as the activity itself says
 // (it keeps the budget of errors).
 func modelCall(ctx workflow.Context, t activities.Task, summary string) workflow.Context {
@@ -25,22 +32,22 @@ func modelCall(ctx workflow.Context, t activities.Task, summary string) workflow
 	if queue == "" {
 		queue = activities.QueueLLM
 	}
-	return doing(ctx, queue, 2*time.Hour, time.Minute, summary)
+	return doing(ctx, queue, callLimit, time.Minute, summary)
 }
 
 // documentWork is for fetching and reading documents, and for our own records of them.
 func documentWork(ctx workflow.Context, summary string) workflow.Context {
-	return doing(ctx, activities.QueueDocuments, 15*time.Minute, 30*time.Second, summary)
+	return doing(ctx, activities.QueueDocuments, documentLimit, 30*time.Second, summary)
 }
 
 // toolWork is for a tool call of an agent.
 func toolWork(ctx workflow.Context, summary string) workflow.Context {
-	return doing(ctx, activities.QueueTools, 15*time.Minute, 30*time.Second, summary)
+	return doing(ctx, activities.QueueTools, documentLimit, 30*time.Second, summary)
 }
 
 // videoWork is for a phase of a video: a download may take an hour.
 func videoWork(ctx workflow.Context, summary string) workflow.Context {
-	return doing(ctx, activities.QueueVideo, 2*time.Hour, time.Minute, summary)
+	return doing(ctx, activities.QueueVideo, callLimit, time.Minute, summary)
 }
 
 // doing is what all activities share. They are tried again after half a second, doubled each time up to a

@@ -63,6 +63,16 @@ func (s *server) limits(context.Context, *struct{}) (*limitsAnswer, error) {
 	}}, nil
 }
 
+type systemAnswer struct{ Body task.System }
+
+func (s *server) system(ctx context.Context, _ *struct{}) (*systemAnswer, error) {
+	found, err := s.Tasks.System(ctx, tenant(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &systemAnswer{Body: found}, nil
+}
+
 type healthAnswer struct {
 	Body struct {
 		Status  string `json:"status" enum:"ok,ready"`

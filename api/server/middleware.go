@@ -42,6 +42,9 @@ func (s *server) logged(c *gin.Context) {
 	c.Header("X-Request-Id", who.request)
 	c.Header("X-Content-Type-Options", "nosniff")
 	defer func() { // also when the connection is cut
+		if s.Meter != nil {
+			s.Meter.Answered(c.Request.Method, c.FullPath(), c.Writer.Status(), time.Since(began))
+		}
 		s.Log.InfoContext(c.Request.Context(), "request",
 			"method", c.Request.Method, "route", c.FullPath(), "status", c.Writer.Status(), "ms", time.Since(began).Milliseconds(),
 			"bytes", max(c.Writer.Size(), 0), "tenant", who.tenant, "peer", c.RemoteIP(), "request_id", who.request)

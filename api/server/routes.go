@@ -41,6 +41,7 @@ func (s *server) routes() {
 	handle(s, operation("list-kinds", "GET /v1/kinds", http.StatusOK, "List the kinds of task, with their input schemas"), s.kinds)
 	handle(s, operation("get-kind", "GET /v1/kinds/{name}", http.StatusOK, "Describe a kind of task"), s.kind)
 	handle(s, operation("get-limits", "GET /v1/limits", http.StatusOK, "List the limits that requests must keep"), s.limits)
+	handle(s, operation("get-system", "GET /v1/system", http.StatusOK, "See what waits, who works, and how your tasks fare"), s.system)
 	handle(s, open(operation("video-callback", "POST /v1/callbacks/video/{task}/{item}", http.StatusNoContent, "Say that a video may have changed at its provider")), s.videoCallback)
 	handle(s, operation("healthz", "GET /healthz", http.StatusOK, "Say that this process runs"), s.healthz)
 	handle(s, operation("readyz", "GET /readyz", http.StatusOK, "Say whether tasks can be accepted and read"), s.readyz)

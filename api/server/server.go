@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -68,6 +69,8 @@ type Outputs interface {
 type Insight interface {
 	Timeline(ctx context.Context, tenant, id, cursor string) (task.Page[task.Event], error)
 	Ready(ctx context.Context) error
+	// System tells how the installation stands, and how the tenant's tasks fare.
+	System(ctx context.Context, tenant string) (task.System, error)
 }
 
 // Files keeps uploads.
@@ -83,6 +86,11 @@ type Hints interface {
 	Hint(ctx context.Context, id string, item int) error
 }
 
+// Meter counts answers. Route is the template of the route, "" where there is none.
+type Meter interface {
+	Answered(method, route string, status int, took time.Duration)
+}
+
 // Parts is what a server is made of.
 type Parts struct {
 	Tasks   Tasks
@@ -91,6 +99,8 @@ type Parts struct {
 	Kinds   []task.KindInfo
 	Keys    map[string]string // API key to tenant; none means one tenant, "default", and no keys
 	Limits  Limits
+	Meter   Meter        // nil: nothing is counted
+	Metrics http.Handler // answers under /metrics, nil: nobody does
 	Log     *slog.Logger
 	Version string
 }
@@ -134,6 +144,9 @@ func build(p Parts) (*server, error) {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
 	s.pages(spec)
+	if s.Metrics != nil {
+		s.router.GET("/metrics", gin.WrapH(s.Metrics))
+	}
 	return s, nil
 }
 

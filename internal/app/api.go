@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
+	"longhaul/activities"
 	"longhaul/api/server"
 	"longhaul/internal/engine"
+	"longhaul/internal/metrics"
 	"longhaul/internal/schema"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
@@ -45,8 +48,14 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	for _, k := range a.Config.API.Keys {
 		keys[k.Key.Reveal()] = k.Tenant
 	}
+	var queues []string
+	for _, p := range table.Providers() {
+		queues = append(queues, p.Queue)
+	}
 	tasks := engine.New(engine.Parts{
-		Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
+		Queues:       append(queues, activities.QueueDocuments, activities.QueueTools, activities.QueueVideo),
+		StalledAfter: a.Config.API.StalledAfter,
+		Client:       a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
 		Queue: func(model string) string { return table.Targets(model)[0].Queue },
 		Priced: func(kind, model string) bool {
 			if kind == workflows.KindVideo {
@@ -59,7 +68,13 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	if a.Config.API.PublicURL != "" {
 		hints = tasks
 	}
+	var numbers http.Handler
+	if a.Config.Metrics {
+		a.Metrics.Watch(func() []metrics.Sample { return standing(ctx, tasks) })
+		numbers = a.Metrics.Handler()
+	}
 	handler, err := server.New(server.Parts{
+		Meter: a.Metrics, Metrics: numbers,
 		Tasks: tasks, Hints: hints,
 		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: task.Version,
 		Limits: server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},
@@ -69,6 +84,20 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	}
 	a.Log.Info("API listens", "address", listener.Addr().String())
 	return server.Serve(ctx, listener, handler, a.Log)
+}
+
+// standing is what stands at the moment: the queues, and the tasks that no worker can go on with.
+func standing(ctx context.Context, tasks *engine.Engine) []metrics.Sample {
+	var all []metrics.Sample
+	for _, q := range tasks.Installation(ctx).Queues {
+		all = append(all,
+			metrics.Sample{Name: "queue_backlog", Help: "Steps that wait for a worker.", Label: "queue", Of: q.Name, Value: float64(q.Backlog)},
+			metrics.Sample{Name: "queue_oldest_seconds", Help: "How long the first of them has waited.", Label: "queue", Of: q.Name, Value: q.Oldest})
+	}
+	if n, err := tasks.Blocked(ctx); err == nil {
+		all = append(all, metrics.Sample{Name: "tasks_blocked", Help: "Tasks that the workers that run cannot go on with.", Value: float64(n)})
+	}
+	return all
 }
 
 // uploadAge is how old a half upload is before it cannot be one in progress.

@@ -15,6 +15,7 @@ import (
 	"longhaul/internal/cluster"
 	"longhaul/internal/config"
 	"longhaul/internal/document"
+	"longhaul/internal/metrics"
 	"longhaul/internal/storage"
 	"longhaul/workflows"
 )
@@ -63,6 +64,7 @@ type App struct {
 	Log      *slog.Logger
 	Bucket   *storage.Bucket
 	Temporal *cluster.Connection
+	Metrics  *metrics.Metrics // counted in any case; told if the configuration says so
 
 	preparing sync.Mutex
 	prepared  bool
@@ -75,12 +77,24 @@ func Open(ctx context.Context, cfg config.Config, opts cluster.Options) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	opts.Log, opts.Payloads = log, cluster.Payloads(bucket)
+	numbers := metrics.New(modelNames(cfg.LLM)...)
+	opts.Log, opts.Payloads, opts.Metrics = log, cluster.Payloads(bucket), numbers.Temporal()
 	temporal, err := cluster.Connect(opts)
 	if err != nil {
 		return nil, errors.Join(err, bucket.Close())
 	}
-	return &App{Config: cfg, Log: log, Bucket: bucket, Temporal: temporal}, nil
+	return &App{Config: cfg, Log: log, Bucket: bucket, Temporal: temporal, Metrics: numbers}, nil
+}
+
+// modelNames are the models that have numbers of their own: those that are configured.
+func modelNames(cfg config.LLM) []string {
+	names := []string{cfg.Model, cfg.EmbeddingModel}
+	for _, p := range cfg.All() {
+		for _, m := range p.Models {
+			names = append(names, m.Name, m.As)
+		}
+	}
+	return names
 }
 
 // Close gives back what Open took.

@@ -3,12 +3,14 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"longhaul/activities"
 	"longhaul/internal/config"
 	"longhaul/internal/lane"
 	"longhaul/internal/llm/openai"
 	"longhaul/internal/llm/simulated"
+	"longhaul/internal/metrics"
 	"longhaul/internal/router"
 )
 
@@ -46,7 +48,7 @@ func (a *App) models(p config.Provider) []router.Model {
 // answers; call end when no more calls are made.
 func (a *App) connect(ctx context.Context, r *router.Router) (end func(), err error) {
 	end = func() {}
-	var gates []*lane.Lane
+	var gates []gate
 	for i, p := range a.Config.LLM.All() {
 		if p.BaseURL == "" {
 			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
@@ -59,14 +61,19 @@ func (a *App) connect(ctx context.Context, r *router.Router) (end func(), err er
 			end()
 			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
 		}
-		gate := lane.New(lane.Limits{
+		queue := lane.New(lane.Limits{
 			Concurrency: a.concurrency(p), Requests: float64(p.RequestsPerMinute), Tokens: float64(p.TokensPerMinute),
 		})
-		provider.Lane = gate
-		gates = append(gates, gate)
+		provider.Lane = queue
+		gates = append(gates, gate{provider.Name, queue})
 	}
-	go a.share(ctx, gates)
-	return end, nil
+	a.Metrics.Watch(func() []metrics.Sample { return laneSamples(gates) })
+	ctx, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { a.report(ctx, gates) })
+	beside.Go(func() { a.share(ctx, gates) })
+	endModel := end
+	return func() { stop(); beside.Wait(); endModel() }, nil
 }
 
 func (a *App) client(p config.Provider) (*openai.Client, error) {

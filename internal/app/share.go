@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"longhaul/activities"
-	"longhaul/internal/lane"
 )
 
 // How often a worker counts the workers, and how long one counts after it was last seen: a poll lasts
@@ -26,7 +25,7 @@ const supposed = 10
 // share divides the limits a minute by the number of workers that live, until ctx ends: they all use
 // the same keys. A share shrinks at once, and grows when two counts in a row allow it. Limits that nobody
 // configured are shared as well: the provider may tell them.
-func (a *App) share(ctx context.Context, gates []*lane.Lane) {
+func (a *App) share(ctx context.Context, gates []gate) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	counted, sharing := supposed, supposed
@@ -48,7 +47,7 @@ func (a *App) share(ctx context.Context, gates []*lane.Lane) {
 	}
 }
 
-func shareAmong(gates []*lane.Lane, n int) {
+func shareAmong(gates []gate, n int) {
 	for _, gate := range gates {
 		gate.Share(n)
 	}
@@ -57,12 +56,21 @@ func shareAmong(gates []*lane.Lane, n int) {
 // countWorkers counts the processes that poll for decisions, as every worker does at all times; 0 when it
 // cannot be known.
 func (a *App) countWorkers(ctx context.Context) int {
+	pollers, err := a.pollers(ctx)
+	if err != nil {
+		return 0
+	}
+	return len(pollers)
+}
+
+// pollers are the identities of those who asked for decisions lately.
+func (a *App) pollers(ctx context.Context) (map[string]bool, error) {
 	answer, err := a.Temporal.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: a.Temporal.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: activities.QueueWorkflows},
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
 	})
 	if err != nil {
-		return 0
+		return nil, err
 	}
 	live := map[string]bool{}
 	for _, poller := range answer.GetPollers() {
@@ -70,5 +78,5 @@ func (a *App) countWorkers(ctx context.Context) int {
 			live[poller.GetIdentity()] = true
 		}
 	}
-	return len(live)
+	return live, nil
 }

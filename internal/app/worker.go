@@ -13,8 +13,10 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities"
+	"longhaul/internal/cutoff"
 	"longhaul/internal/document"
 	"longhaul/internal/storage"
 	"longhaul/workflows"
@@ -31,7 +33,9 @@ func RunWorker(ctx context.Context, a *App) error {
 	if err := a.ready(ctx); err != nil {
 		return quiet(ctx, err)
 	}
-	pools := a.pools(do)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	pools := a.pools(do, fail)
 	for i, pool := range pools {
 		if err := pool.Start(); err != nil {
 			stopAll(pools[:i])
@@ -40,23 +44,36 @@ func RunWorker(ctx context.Context, a *App) error {
 	}
 	a.Log.Info("worker runs", "temporal", a.Temporal.Address, "namespace", a.Temporal.Namespace, "providers", names(a.Config.LLM.All()))
 	err = a.tellHealth(ctx)
+	a.Log.Info("worker stops: no new work is taken; what is in hand may go on", "stop_timeout", a.Config.Worker.StopTimeout)
 	stopAll(pools)
+	if lost, ok := errors.AsType[*fatal](context.Cause(ctx)); ok {
+		err = errors.Join(err, lost)
+	}
 	return err
 }
 
-// pools are the workers of the task queues, each with room of its own.
-func (a *App) pools(do *activities.Activities) []worker.Worker {
-	decide := worker.New(a.Temporal.Client, activities.QueueWorkflows, a.options(1))
+// fatal is why a worker stopped by itself. A process that does no work had better end: whoever runs it starts it again.
+type fatal struct{ error }
+
+// pools are the workers of the task queues, each with room of its own. Fail is told when one of them stops by itself.
+func (a *App) pools(do *activities.Activities, fail context.CancelCauseFunc) []worker.Worker {
+	lost := func(err error) { fail(&fatal{fmt.Errorf("a worker stopped by itself: %w", err)}) }
+	open := func(queue string, slots int) worker.Worker {
+		options := a.options(slots)
+		options.OnFatalError = lost
+		return worker.New(a.Temporal.Client, queue, options)
+	}
+	decide := open(activities.QueueWorkflows, 1)
 	workflows.Register(decide)
 	pools := []worker.Worker{
 		decide,
-		worker.New(a.Temporal.Client, activities.QueueDocuments, a.options(a.Config.Worker.DocumentsConcurrency)),
-		worker.New(a.Temporal.Client, activities.QueueTools, a.options(a.Config.Worker.ToolsConcurrency)),
+		open(activities.QueueDocuments, a.Config.Worker.DocumentsConcurrency),
+		open(activities.QueueTools, a.Config.Worker.ToolsConcurrency),
 	}
 	for i, p := range a.Config.LLM.All() {
-		pools = append(pools, worker.New(a.Temporal.Client, queue(i, p), a.options(a.concurrency(p))))
+		pools = append(pools, open(queue(i, p), a.concurrency(p)))
 	}
-	pools = append(pools, worker.New(a.Temporal.Client, activities.QueueVideo, a.options(a.Config.Video.Concurrency)))
+	pools = append(pools, open(activities.QueueVideo, a.Config.Video.Concurrency))
 	for _, pool := range pools[1:] {
 		pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
 	}
@@ -76,7 +93,32 @@ func (a *App) options(slots int) worker.Options {
 		// How long a task waits for a worker that was killed, before another takes it.
 		StickyScheduleToStartTimeout: 2 * time.Second,
 		WorkerStopTimeout:            a.Config.Worker.StopTimeout,
-		Interceptors:                 []interceptor.WorkerInterceptor{&activities.Shield{}},
+		DeploymentOptions:            a.deployment(),
+		Interceptors:                 a.interceptors(),
+	}
+}
+
+// interceptors stand around every activity, the first one outside: a pause must not end what runs, and a step that ignores the end of its time
+// must not keep its slot.
+func (a *App) interceptors() []interceptor.WorkerInterceptor {
+	stop := a.Config.Worker.StopTimeout - handOver(a.Config.Worker.StopTimeout)
+	guard := cutoff.New(cutoff.Options{Grace: a.Config.Worker.CutOffAfter, Stop: stop, Meter: a.Metrics, Log: a.Log})
+	return []interceptor.WorkerInterceptor{&activities.Shield{}, guard}
+}
+
+// handOver is the end of stop_timeout, in which what was cut off is handed back to Temporal.
+func handOver(stopTimeout time.Duration) time.Duration { return min(2*time.Second, stopTimeout/2) }
+
+// deployment says which version this worker is of what, if it was told. A task then ends on the version that began it:
+// docs/upgrading.md.
+func (a *App) deployment() worker.DeploymentOptions {
+	cfg := a.Config.Worker
+	if cfg.Deployment == "" {
+		return worker.DeploymentOptions{}
+	}
+	return worker.DeploymentOptions{
+		UseVersioning: true, DefaultVersioningBehavior: workflow.VersioningBehaviorPinned,
+		Version: worker.WorkerDeploymentVersion{DeploymentName: cfg.Deployment, BuildID: cfg.BuildID},
 	}
 }
 
@@ -126,7 +168,7 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
 		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Tools: kit, Inputs: workflows.Inputs{}, Reader: reader, Fetcher: fetcher,
-		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, ContextTokens: cfg.LLM.ContextTokens, MaxAttempts: cfg.LLM.MaxAttempts, Log: a.Log,
+		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, ContextTokens: cfg.LLM.ContextTokens, MaxAttempts: cfg.LLM.MaxAttempts, Meter: a.Metrics, Log: a.Log,
 	}
 	return do, end, nil
 }

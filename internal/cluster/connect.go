@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -36,6 +37,7 @@ type Options struct {
 // Connection is a client and what it is connected to. It is safe for concurrent use.
 type Connection struct {
 	Client    client.Client
+	Identity  string // what our workers are called in Temporal
 	Namespace string
 	Address   string
 
@@ -53,11 +55,15 @@ func Connect(opts Options) (*Connection, error) {
 	settings.Logger = sdklog.NewStructuredLogger(log)
 	settings.MetricsHandler = opts.Metrics
 	settings.ExternalStorage = opts.Payloads
+	settings.WorkerHeartbeatInterval = heartbeatEvery
+	if settings.Identity == "" {
+		settings.Identity = identity()
+	}
 	c, err := client.NewLazyClient(settings)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Temporal at %s: %w", settings.HostPort, err)
 	}
-	return &Connection{Client: c, Namespace: settings.Namespace, Address: settings.HostPort, log: log}, nil
+	return &Connection{Client: c, Identity: settings.Identity, Namespace: settings.Namespace, Address: settings.HostPort, log: log}, nil
 }
 
 func settings(opts Options) (client.Options, error) {
@@ -71,6 +77,18 @@ func settings(opts Options) (client.Options, error) {
 	settings.HostPort = cmp.Or(settings.HostPort, defaultAddress)
 	settings.Namespace = cmp.Or(settings.Namespace, defaultNamespace)
 	return settings, nil
+}
+
+// heartbeatEvery is how often each worker tells the server that it lives, and what it has to do: several of these are missed
+// before it counts as gone.
+const heartbeatEvery = 5 * time.Second
+
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%d@%s", os.Getpid(), host)
 }
 
 // Close ends the connection.

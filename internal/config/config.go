@@ -8,6 +8,7 @@ type Config struct {
 	DataDir       string `knob:"data_dir" default:"./data" help:"folder for what is kept on this machine: the bucket, and the database of make run"`
 	BucketURL     string `knob:"bucket_url" default:"" help:"where files, answers and results are: s3://name?region=..., file:///folder, mem://; empty means the folder bucket in data_dir"`
 	TemporalUIURL string `knob:"temporal_ui_url" default:"" help:"address of the Temporal Web UI, for links to it; empty means no links"`
+	Metrics       bool   `knob:"metrics" default:"true" help:"numbers for Prometheus under /metrics, at the API and at worker.listen; they name no tenant and no task"`
 
 	API    API    `knob:"api"`
 	Worker Worker `knob:"worker"`
@@ -20,11 +21,12 @@ type Config struct {
 
 // API is for the HTTP API alone.
 type API struct {
-	Listen    string `knob:"listen" default:"127.0.0.1:8080" help:"address and port; with no keys it must be a loopback address"`
-	Keys      []Key  `knob:"keys" default:"" help:"who may use the API, as tenant:key,tenant2:key2; a tenant may have several keys; none means one tenant, no login, loopback only"`
-	PublicURL string `knob:"public_url" default:"" help:"address under which the world reaches this API, for providers of videos that tell of changes; empty means that they are not asked to"`
-	MaxBody   Bytes  `knob:"max_body" default:"8MiB" min:"1KiB" help:"largest JSON body of a request"`
-	MaxUpload Bytes  `knob:"max_upload" default:"512MiB" min:"1KiB" help:"largest file that can be uploaded"`
+	Listen       string        `knob:"listen" default:"127.0.0.1:8080" help:"address and port; with no keys it must be a loopback address"`
+	Keys         []Key         `knob:"keys" default:"" help:"who may use the API, as tenant:key,tenant2:key2; a tenant may have several keys; none means one tenant, no login, loopback only"`
+	PublicURL    string        `knob:"public_url" default:"" help:"address under which the world reaches this API, for providers of videos that tell of changes; empty means that they are not asked to"`
+	StalledAfter time.Duration `knob:"stalled_after" default:"10m" min:"1s" help:"how long nothing may move in a task before it says that it stalled, and what it waits for"`
+	MaxBody      Bytes         `knob:"max_body" default:"8MiB" min:"1KiB" help:"largest JSON body of a request"`
+	MaxUpload    Bytes         `knob:"max_upload" default:"512MiB" min:"1KiB" help:"largest file that can be uploaded"`
 }
 
 // Key lets whoever knows it act as a tenant.
@@ -35,11 +37,14 @@ type Key struct {
 
 // Worker is for the workers alone.
 type Worker struct {
-	Listen               string        `knob:"listen" default:"" help:"address and port where a worker says under /healthz whether it can work; empty means nowhere"`
+	Listen               string        `knob:"listen" default:"" help:"address and port where a worker says under /healthz whether it can work, under /readyz whether it does, and under /metrics how much; empty means nowhere"`
 	LLMConcurrency       int           `knob:"llm_concurrency" default:"50" min:"1" help:"model calls at a time, in one worker"`
 	DocumentsConcurrency int           `knob:"documents_concurrency" default:"4" min:"1" help:"documents fetched or read at a time, in one worker"`
 	ToolsConcurrency     int           `knob:"tools_concurrency" default:"20" min:"1" help:"tool calls of agents at a time, in one worker"`
+	CutOffAfter          time.Duration `knob:"cut_off_after" default:"30s" min:"100ms" help:"how long a step may go on after it was cancelled or its time is up, before its slot is taken back"`
 	StopTimeout          time.Duration `knob:"stop_timeout" default:"20s" min:"1s" help:"how long calls in hand may go on when a worker is asked to stop"`
+	Deployment           string        `knob:"deployment" default:"" help:"name of the Worker Deployment that this worker is a version of; empty means that its tasks may go on on any worker"`
+	BuildID              string        `knob:"build_id" default:"" help:"which version it is, such as 1.4.0; must be set with deployment, and only with it"`
 }
 
 // LLM is the model providers: the first, which needs no more than a key, and any others.

@@ -127,7 +127,7 @@ func (k knob) yaml() string {
 		return "[] # as [{name: files, command: mcp-files, args: [/srv/files]}, {name: wiki, url: https://wiki.example/mcp, headers: {Authorization: \"Bearer {{secret:WIKI}}\"}}]"
 	case []ToolSecret:
 		return "[] # as [{name: WEATHER, env: WEATHER_KEY, hosts: [weather.example], tenants: [acme]}]"
-	case int, float64:
+	case int, float64, bool:
 		return k.fallback
 	}
 	return fmt.Sprintf("%q", k.fallback)

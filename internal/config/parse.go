@@ -116,6 +116,16 @@ func parseKey(raw any) (Key, error) {
 	return Key{Tenant: tenant, Key: NewSecret(key)}, nil
 }
 
+func parseSwitch(text string) (bool, error) {
+	switch text {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, errors.New("must be true or false")
+}
+
 // assign parses raw, as a file, a variable or a flag gave it, into the field of a knob.
 func (k knob) assign(raw any) error {
 	text := strings.TrimSpace(fmt.Sprint(raw))
@@ -124,6 +134,8 @@ func (k knob) assign(raw any) error {
 		*field = text
 	case *Secret:
 		*field = NewSecret(text)
+	case *bool:
+		return into(field, text, parseSwitch)
 	case *int:
 		return into(field, text, parseInt)
 	case *float64:

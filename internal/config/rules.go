@@ -72,6 +72,7 @@ func (c *Config) mistakes() []error {
 		{"api.listen", c.API.checkListen()},
 		{"api.keys", c.API.checkKeys()},
 		{"worker.listen", checkAddress(c.Worker.Listen)},
+		{"worker", c.Worker.checkDeployment()},
 		{"llm.base_url", checkWeb(c.LLM.BaseURL)},
 		{"llm", c.LLM.checkFirst()},
 		{"llm.models", checkModels(c.LLM.Models)},
@@ -179,6 +180,14 @@ func checkModels(models []Model) error {
 func checkAddress(address string) error {
 	if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
 		return fmt.Errorf("%q is not an address with a port; write it like 127.0.0.1:8081", address)
+	}
+	return nil
+}
+
+// checkDeployment: a version is of something, and something has a version.
+func (w Worker) checkDeployment() error {
+	if (w.Deployment == "") != (w.BuildID == "") {
+		return errors.New("deployment and build_id: set both, or neither")
 	}
 	return nil
 }

@@ -31,20 +31,26 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
 	case e.noWorker(ctx, t.Status):
 		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
 	}
-	pending := d.raw.RawResponse.GetPendingActivities()
+	found := sight{pending: d.raw.RawResponse.GetPendingActivities()}
+	found.decision(d.raw.RawResponse)
 	for _, child := range d.raw.RawResponse.GetPendingChildren() {
 		described, err := e.Client.DescribeWorkflow(ctx, child.GetWorkflowId(), "")
 		if err == nil {
-			pending = append(pending, described.RawResponse.GetPendingActivities()...)
+			found.pending = append(found.pending, described.RawResponse.GetPendingActivities()...)
+			found.decision(described.RawResponse)
 		}
 	}
-	t.Retrying = retrying(pending)
+	t.Retrying = retrying(found.pending)
 	if kind, ok := workflows.Find(t.Kind); ok && t.Retrying != nil {
 		t.Retrying.Step = kind.StepOf[t.Retrying.Step]
 	}
 	if t.Waiting == nil {
-		t.Waiting = throttled(pending)
+		t.Waiting = found.blocked()
 	}
+	if t.Waiting == nil {
+		t.Waiting = throttled(found.pending)
+	}
+	t.Stalled = e.stalled(*t, found)
 }
 
 // retrying tells of the call that has been tried most often.

@@ -36,6 +36,9 @@ type Parts struct {
 	UIURL     string
 	Queue     func(model string) string     // the task queue of the calls to a model; nil means the one of all
 	Priced    func(kind, model string) bool // whether it is known what a model costs; nil means never
+
+	Queues       []string      // of activities, for System; nil means those of activities
+	StalledAfter time.Duration // how long nothing may move before a task says so; 0 means that it never does
 }
 
 // Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
@@ -45,6 +48,7 @@ type Engine struct {
 	files    storage.Files
 	watchers watchers
 	workers  workerWatch
+	system   systemCache
 }
 
 // New makes an engine.

@@ -11,6 +11,12 @@ func InputKey(taskID, bodyHash string) string {
 	return "tasks/" + taskID + "/input-" + bodyHash + ".json"
 }
 
+// WorkersPrefix is where workers report, and WorkerKey where one does.
+const WorkersPrefix = "system/workers/"
+
+// WorkerKey is the report of a worker, a task.WorkerReport.
+func WorkerKey(id string) string { return WorkersPrefix + id + ".json" }
+
 // ItemKey is the record of an item that has its outcome, a task.Item.
 func ItemKey(taskID string, index int) string {
 	return fmt.Sprintf("tasks/%s/items/%06d.json", taskID, index)

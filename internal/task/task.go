@@ -62,6 +62,7 @@ type Task struct {
 	Progress    Progress          `json:"progress"`
 	Waiting     *Waiting          `json:"waiting" doc:"why nothing moves, if nothing does"`
 	Retrying    *Retrying         `json:"retrying" doc:"what is being tried again, and why"`
+	Stalled     *Stalled          `json:"stalled" doc:"since when nothing has moved, if that is long ago, and what it waits for"`
 	Usage       Usage             `json:"usage"`
 	Budget      *float64          `json:"budget" doc:"the most it may cost, in the currency of the prices; null is no limit"`
 	Parent      string            `json:"parent,omitempty" doc:"the task that started it, if one did"`
@@ -109,7 +110,7 @@ type Counts struct {
 
 // Waiting says why a task does not move, and until when if that is known.
 type Waiting struct {
-	Reason string     `json:"reason" doc:"start_time, no_worker, rate_limit, input, paused"`
+	Reason string     `json:"reason" doc:"start_time, no_worker, rate_limit, blocked, input, paused"`
 	Until  *time.Time `json:"until"`
 	Detail string     `json:"detail,omitempty"`
 }

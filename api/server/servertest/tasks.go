@@ -312,6 +312,16 @@ func (f *Tasks) Timeline(_ context.Context, tenant, id, _ string) (task.Page[tas
 	return task.Page[task.Event]{Data: []task.Event{{At: r.task.CreatedAt, Type: "accepted", Summary: "accepted"}}}, nil
 }
 
+// System tells of one queue with nothing in it.
+func (f *Tasks) System(context.Context, string) (task.System, error) {
+	return task.System{
+		Object: "system", At: time.Now().UTC(), Queues: []task.Queue{{Name: "queue"}},
+		Lanes:   []task.LaneState{{Provider: "simulated", Open: true, Limit: 50}},
+		Workers: []task.WorkerInfo{{Identity: "1@host", Queues: []string{"queue"}, LastSeen: time.Now().UTC(), Used: new(1), Free: new(49)}},
+		Kinds:   []task.KindLoad{{Kind: "summary", Succeeded: 1, P50: new(1.5), P95: new(2.5)}}, Throughput: &task.Throughput{PerMinute: 0.2},
+	}, nil
+}
+
 // Ready answers NotReady.
 func (f *Tasks) Ready(context.Context) error { return f.NotReady }
 

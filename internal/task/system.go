@@ -1,0 +1,69 @@
+package task
+
+import "time"
+
+// System is how an installation stands: what waits, who works, and how fast. A part that is not there could not be had.
+type System struct {
+	Object     string       `json:"object" enum:"system"`
+	At         time.Time    `json:"at"`
+	Queues     []Queue      `json:"queues,omitempty" doc:"of the whole installation"`
+	Lanes      []LaneState  `json:"lanes,omitempty" doc:"the gates in front of the providers' keys, over all workers"`
+	Workers    []WorkerInfo `json:"workers,omitempty" doc:"of the whole installation"`
+	Kinds      []KindLoad   `json:"kinds,omitempty" doc:"your own tasks"`
+	Throughput *Throughput  `json:"throughput,omitempty" doc:"your own tasks"`
+}
+
+// Queue is a task queue of Temporal.
+type Queue struct {
+	Name    string  `json:"name"`
+	Backlog int64   `json:"backlog" doc:"steps that wait for a worker"`
+	Oldest  float64 `json:"oldest_seconds" doc:"how long the first of them has waited"`
+}
+
+// LaneState is the gate in front of a provider's key.
+type LaneState struct {
+	Provider string     `json:"provider"`
+	Open     bool       `json:"open"`
+	Why      string     `json:"why,omitempty" doc:"a code, when it is closed"`
+	Until    *time.Time `json:"until" doc:"when it opens again"`
+	InFlight int        `json:"in_flight" doc:"calls"`
+	Waiting  int        `json:"waiting" doc:"calls"`
+	Limit    int        `json:"limit" doc:"calls at a time; 0 is no limit"`
+}
+
+// WorkerInfo is a worker process.
+type WorkerInfo struct {
+	Identity string    `json:"identity"`
+	Queues   []string  `json:"queues"`
+	LastSeen time.Time `json:"last_seen"`
+	Used     *int      `json:"slots_used,omitempty" doc:"steps at work"`
+	Free     *int      `json:"slots_free,omitempty"`
+}
+
+// KindLoad is how the tasks of a kind fare. The seconds are those of the last hundred that succeeded.
+type KindLoad struct {
+	Kind      string   `json:"kind"`
+	Running   int64    `json:"running"`
+	Succeeded int64    `json:"succeeded"`
+	Failed    int64    `json:"failed"`
+	P50       *float64 `json:"p50_seconds"`
+	P95       *float64 `json:"p95_seconds"`
+}
+
+// Throughput is how many tasks end.
+type Throughput struct {
+	PerMinute float64 `json:"per_minute" doc:"over the last five minutes"`
+}
+
+// WorkerReport is what a worker tells of itself, for System.
+type WorkerReport struct {
+	Identity string      `json:"identity"`
+	At       time.Time   `json:"at"`
+	Lanes    []LaneState `json:"lanes"`
+}
+
+// Stalled says that nothing has moved in a task for long, and what it waits for.
+type Stalled struct {
+	Since  time.Time `json:"since"`
+	Detail string    `json:"detail"`
+}
