@@ -42,6 +42,7 @@ type Facts struct {
 	Budget    float64 // in the currency of the prices; 0 means none
 	Parent    string  // id of the task that started it; "" for none
 	InputKey  string  // of the input in the bucket
+	Notify    string  // key of who wants to hear of it; "" for nobody
 	BodyHash  string  // of the request, to tell a repeated one from another
 }
 
