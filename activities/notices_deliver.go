@@ -40,7 +40,7 @@ func (a *Notices) Deliver(ctx context.Context, req DeliverRequest) (task.Deliver
 	if to.over != "" {
 		return a.end(ctx, d, to.over, to.why)
 	}
-	leave, ok, dead := a.gate.Enter(receiver(d.Tenant, to.url))
+	leave, ok, dead := a.gate.Enter(ReceiverOf(d.Tenant, to.url))
 	if !ok {
 		return "", later("its receiver is busy", busyFor(activity.GetInfo(ctx).Attempt, dead))
 	}

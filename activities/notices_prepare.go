@@ -57,7 +57,7 @@ func (a *Notices) PrepareNotices(ctx context.Context, req NoticeRequest) ([]Addr
 		if err := a.Deliveries.Add(ctx, d); err != nil {
 			return nil, err
 		}
-		ready = append(ready, Addressed{ID: d.ID, Receiver: receiver(req.Tenant, d.URL)})
+		ready = append(ready, Addressed{ID: d.ID, Receiver: ReceiverOf(req.Tenant, d.URL)})
 	}
 	return ready, nil
 }
@@ -165,8 +165,8 @@ func (a *Notices) body(t task.Task, occasion task.Occasion) string {
 	return string(text)
 }
 
-// receiver is what stands for the receiver of a tenant's messages where fairness is kept.
-func receiver(tenant, address string) string {
+// ReceiverOf is what stands for the receiver of a tenant's messages where fairness is kept.
+func ReceiverOf(tenant, address string) string {
 	sum := sha256.Sum256([]byte(tenant + "\x00" + notify.Receiver(address)))
 	return hex.EncodeToString(sum[:16])
 }

@@ -86,6 +86,8 @@ func refine(described *huma.Schema, t reflect.Type) {
 			property.Enum = words(task.States())
 		case f.Type == reflect.TypeFor[task.ItemStatus]():
 			property.Enum = words([]task.ItemStatus{task.ItemPending, task.ItemSucceeded, task.ItemFailed, task.ItemCancelled})
+		case f.Type == reflect.TypeFor[task.DeliveryStatus]():
+			property.Enum = words(task.DeliveryStatuses())
 		case f.Type == reflect.TypeFor[task.Outcome]():
 			property.Enum = words([]task.Outcome{task.Full, task.Partial, task.None})
 		case f.Type.Kind() == reflect.Slice:
@@ -147,12 +149,14 @@ func describeOthers(doc map[string]any) {
 		"multipart/form-data":      map[string]any{"schema": form},
 		"application/octet-stream": map[string]any{"schema": file},
 	}}
-	var input map[string]any
-	_ = json.Unmarshal(schema.Of(inputBody{}), &input) // our own schema is JSON
-	delete(input, "$schema")
-	dig(doc, "paths", "/v1/tasks/{id}/input", "post")["requestBody"] = map[string]any{"required": true, "content": map[string]any{
-		"application/json": map[string]any{"schema": input},
-	}}
+	for path, body := range map[string]any{"/v1/tasks/{id}/input": inputBody{}, "/v1/webhooks": webhookBody{}} {
+		var described map[string]any
+		_ = json.Unmarshal(schema.Of(body), &described) // our own schema is JSON
+		delete(described, "$schema")
+		dig(doc, "paths", path, "post")["requestBody"] = map[string]any{"required": true, "content": map[string]any{
+			"application/json": map[string]any{"schema": described},
+		}}
+	}
 	responses := func(path, method string) map[string]any { return dig(doc, "paths", path, method, "responses") }
 	accepted := responses("/v1/tasks", "post")["202"]
 	responses("/v1/tasks", "post")["200"] = accepted             // with Prefer: wait, when it ended in time

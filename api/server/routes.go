@@ -23,6 +23,15 @@ func (s *server) routes() {
 	handle(s, streams(operation("get-artifact", "GET /v1/tasks/{id}/artifacts/{name}", http.StatusOK, "Download a file a task produced"), "*/*"), s.artifact)
 	handle(s, operation("get-timeline", "GET /v1/tasks/{id}/timeline", http.StatusOK, "See what happened in a task: steps, attempts, waits"), s.timeline)
 
+	handle(s, operation("list-deliveries", "GET /v1/tasks/{id}/deliveries", http.StatusOK, "List the messages that tell of a task, with every attempt"), s.deliveries)
+
+	handle(s, operation("redeliver", "POST /v1/deliveries/{id}/redeliver", http.StatusAccepted, "Send a message again"), s.redeliver)
+	handle(s, operation("add-webhook", "POST /v1/webhooks", http.StatusCreated, "Register an address that hears of every task created from now on"), s.addWebhook)
+	handle(s, operation("list-webhooks", "GET /v1/webhooks", http.StatusOK, "List the registered addresses"), s.webhooks)
+	handle(s, operation("delete-webhook", "DELETE /v1/webhooks/{id}", http.StatusNoContent, "Send nothing to an address any more"), s.deleteWebhook)
+	handle(s, operation("rotate-webhook", "POST /v1/webhooks/{id}/rotate", http.StatusOK, "Replace the secret of an address; the old one signs too for a day"), s.rotateWebhook)
+	handle(s, operation("test-webhook", "POST /v1/webhooks/{id}/test", http.StatusOK, "Send a ping to an address, and see what comes of it"), s.testWebhook)
+
 	handle(s, operation("upload-file", "POST /v1/files", http.StatusCreated, "Upload a file"), s.upload)
 	handle(s, operation("get-file", "GET /v1/files/{id}", http.StatusOK, "Describe an uploaded file"), s.file)
 	handle(s, streams(operation("get-file-content", "GET /v1/files/{id}/content", http.StatusOK, "Download an uploaded file"), "*/*"), s.fileContent)

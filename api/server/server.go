@@ -69,14 +69,15 @@ type Hints interface {
 
 // Parts is what a server is made of.
 type Parts struct {
-	Tasks   Tasks
-	Hints   Hints // nil: callbacks of providers are answered, and have no effect
-	Files   Files
-	Kinds   []task.KindInfo
-	Keys    map[string]string // API key to tenant; none means one tenant, "default", and no keys
-	Limits  Limits
-	Log     *slog.Logger
-	Version string
+	Tasks    Tasks
+	Hints    Hints // nil: callbacks of providers are answered, and have no effect
+	Webhooks Webhooks
+	Files    Files
+	Kinds    []task.KindInfo
+	Keys     map[string]string // API key to tenant; none means one tenant, "default", and no keys
+	Limits   Limits
+	Log      *slog.Logger
+	Version  string
 }
 
 // Limits are the sizes, in bytes, above which a request is refused.
@@ -91,6 +92,7 @@ type server struct {
 	bodies  map[string]*schema.Schema // what POST /v1/tasks takes, by kind
 	anyKind *schema.Schema            // what it takes when the kind is not known
 	inputs  *schema.Schema            // what POST /v1/tasks/{id}/input takes
+	hooks   *schema.Schema            // what POST /v1/webhooks takes
 	api     huma.API
 	router  *gin.Engine
 }
@@ -143,6 +145,9 @@ func (s *server) compile() error {
 		return err
 	}
 	if s.inputs, err = schema.Compile(schema.Of(inputBody{})); err != nil {
+		return err
+	}
+	if s.hooks, err = schema.Compile(schema.Of(webhookBody{})); err != nil {
 		return err
 	}
 	s.bodies = map[string]*schema.Schema{}

@@ -30,7 +30,11 @@ func RunWorker(ctx context.Context, a *App) error {
 	if err := a.ready(ctx); err != nil {
 		return quiet(ctx, err)
 	}
-	pools := a.pools(do)
+	tell, err := a.notices()
+	if err != nil {
+		return err
+	}
+	pools := append(a.pools(do), a.notifyPool(tell))
 	for i, pool := range pools {
 		if err := pool.Start(); err != nil {
 			stopAll(pools[:i])

@@ -36,15 +36,18 @@ type Parts struct {
 	UIURL     string
 	Queue     func(model string) string     // the task queue of the calls to a model; nil means the one of all
 	Priced    func(kind, model string) bool // whether it is known what a model costs; nil means never
+	Mail      bool                          // whether mails can be sent
 }
 
 // Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
 // another engine on the same Temporal and bucket would miss.
 type Engine struct {
 	Parts
-	files    storage.Files
-	watchers watchers
-	workers  workerWatch
+	files      storage.Files
+	endpoints  storage.Endpoints
+	deliveries storage.Deliveries
+	watchers   watchers
+	workers    workerWatch
 }
 
 // New makes an engine.
@@ -55,7 +58,10 @@ func New(p Parts) *Engine {
 	if p.Priced == nil {
 		p.Priced = func(string, string) bool { return false }
 	}
-	return &Engine{Parts: p, files: storage.NewFiles(p.Bucket), watchers: watchers{live: map[string]*watcher{}}}
+	return &Engine{
+		Parts: p, files: storage.NewFiles(p.Bucket), endpoints: storage.NewEndpoints(p.Bucket), deliveries: storage.NewDeliveries(p.Bucket),
+		watchers: watchers{live: map[string]*watcher{}},
+	}
 }
 
 // Create accepts a draft as a task. When it returns without an error the task is kept and every
@@ -73,6 +79,9 @@ func (e *Engine) Create(ctx context.Context, d task.Draft) (t task.Task, replaye
 	}
 	kind, in, facts, err := e.examine(ctx, d)
 	if err != nil {
+		return task.Task{}, false, err
+	}
+	if facts.Notify, err = e.notice(ctx, d, facts); err != nil {
 		return task.Task{}, false, err
 	}
 	if err := e.Bucket.PutJSON(ctx, facts.InputKey, in); err != nil {
