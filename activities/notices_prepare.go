@@ -52,12 +52,21 @@ func (a *Notices) PrepareNotices(ctx context.Context, req NoticeRequest) ([]Addr
 	if err := a.Bucket.GetJSON(ctx, req.Notice, &wanted); err != nil {
 		return nil, err
 	}
+	all, err := a.listeners(ctx, req.Tenant, wanted)
+	if err != nil {
+		return nil, err
+	}
 	var ready []Addressed
-	for _, d := range a.messages(ctx, t, req, wanted) {
+	for _, to := range all {
+		heard := t.Heard(to.events)
+		if heard == "" {
+			continue
+		}
+		d := a.delivery(t, req, to, heard)
 		if err := a.Deliveries.Add(ctx, d); err != nil {
 			return nil, err
 		}
-		ready = append(ready, Addressed{ID: d.ID, Receiver: ReceiverOf(req.Tenant, d.URL)})
+		ready = append(ready, Addressed{ID: d.ID, Receiver: ReceiverOf(req.Tenant, to.url)})
 	}
 	return ready, nil
 }
@@ -87,40 +96,46 @@ func (a *Notices) see(ctx context.Context, req NoticeRequest) (task.Task, error)
 	}
 }
 
-// messages are what is to be sent, to whom it is wanted by.
-func (a *Notices) messages(ctx context.Context, t task.Task, req NoticeRequest, wanted storage.Notice) []storage.Delivery {
-	occasion := task.OccasionOf(t)
-	if req.Input != "" {
-		occasion = task.OnInputRequired
-	}
-	var all []storage.Delivery
-	add := func(name, address, endpoint string, events []task.Occasion) {
-		heard := occasion.Heard(events)
-		if heard == "" {
-			return
-		}
-		all = append(all, storage.Delivery{
-			Delivery: task.Delivery{
-				ID: storage.DeliveryID(t.ID, string(occasion)+req.Input, name), Object: "delivery", Task: t.ID, Webhook: endpoint, Event: heard,
-				URL: address, Status: task.DeliveryPending, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), Attempts: []task.Attempt{},
-			},
-			Tenant: req.Tenant, Notice: req.Notice, Body: a.body(t, heard),
-		})
-	}
+// listener is somebody who wants to hear. Its name tells it from the others of its task.
+type listener struct {
+	name, url, endpoint string
+	events              []task.Occasion
+}
+
+// listeners are all who want to hear, as they are registered now.
+func (a *Notices) listeners(ctx context.Context, tenant string, wanted storage.Notice) ([]listener, error) {
+	var all []listener
 	if w := wanted.Webhook; w != nil {
-		add("webhook", notify.Masked(w.URL), "", w.Events)
+		all = append(all, listener{name: "webhook", url: w.URL, events: w.Events})
 	}
 	if wanted.Email != "" {
-		add("email", notify.Mailto(wanted.Email), "", nil)
+		all = append(all, listener{name: "email", url: notify.Mailto(wanted.Email)})
 	}
 	for _, id := range wanted.Endpoints {
-		e, err := a.Endpoints.Get(ctx, req.Tenant, id)
-		if err != nil || e.Disabled != nil {
-			continue // removed since, or not to be called
+		e, err := a.Endpoints.Get(ctx, tenant, id)
+		switch {
+		case err == nil:
+			all = append(all, listener{name: id, url: e.URL, endpoint: id, events: e.Events})
+		case !missing(err): // one that was removed hears nothing
+			return nil, err
 		}
-		add(id, notify.Masked(e.URL), id, e.Events)
 	}
-	return all
+	return all, nil
+}
+
+// delivery is the message to one of them.
+func (a *Notices) delivery(t task.Task, req NoticeRequest, to listener, heard task.Occasion) storage.Delivery {
+	what := "ended"
+	if req.Input != "" {
+		what = "input " + req.Input
+	}
+	return storage.Delivery{
+		Delivery: task.Delivery{
+			ID: storage.DeliveryID(t.ID, what, to.name), Object: "delivery", Task: t.ID, Webhook: to.endpoint, Event: heard,
+			URL: notify.Masked(to.url), Status: task.DeliveryPending, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), Attempts: []task.Attempt{},
+		},
+		Tenant: req.Tenant, Notice: req.Notice, Body: a.body(t, heard),
+	}
 }
 
 // bulletin is the body of a webhook. It is thin: what is not in it is read where url says.
@@ -139,6 +154,7 @@ type standing struct {
 	Revision      int64             `json:"revision"`
 	URL           string            `json:"url"`
 	Labels        map[string]string `json:"labels"`
+	DeadLetter    bool              `json:"dead_letter,omitempty"`
 	InputRequests []string          `json:"input_requests,omitempty"`
 	Error         *whyFailed        `json:"error,omitempty"`
 }
@@ -152,7 +168,7 @@ type whyFailed struct {
 
 func (a *Notices) body(t task.Task, occasion task.Occasion) string {
 	m := bulletin{Type: occasion, Timestamp: t.UpdatedAt.UTC(), Data: standing{
-		ID: t.ID, Kind: t.Kind, Status: t.Status, Outcome: t.Outcome, Revision: t.Revision, URL: a.PublicURL + t.URLs.Self, Labels: t.Labels,
+		ID: t.ID, Kind: t.Kind, Status: t.Status, Outcome: t.Outcome, Revision: t.Revision, URL: a.PublicURL + t.URLs.Self, Labels: t.Labels, DeadLetter: t.DeadLetter,
 		InputRequests: slices.Sorted(maps.Keys(t.InputRequests)),
 	}}
 	if t.FinishedAt != nil {

@@ -8,12 +8,12 @@ import (
 // Occasion is what happened to a task and may be told: the type of a message.
 type Occasion string
 
-// The occasions. A task has exactly one of the first four, when it ends.
+// The occasions. The first four are ends, and of a task's end everybody hears once.
 const (
 	OnSucceeded     Occasion = "task.succeeded"      // ended with a result; the outcome says whether it is a partial one
 	OnFailed        Occasion = "task.failed"         // ended without what was asked for
 	OnCancelled     Occasion = "task.cancelled"      // ended because somebody asked
-	OnDeadLettered  Occasion = "task.dead_lettered"  // failed, and waits among the dead letters; in place of task.failed
+	OnDeadLettered  Occasion = "task.dead_lettered"  // failed, or items of it did: for those who want to hear of nothing else
 	OnInputRequired Occasion = "task.input_required" // a person must answer before it goes on
 	OnPing          Occasion = "ping"                // nothing: somebody tries whether messages arrive
 )
@@ -23,8 +23,22 @@ func Occasions() []Occasion {
 	return []Occasion{OnSucceeded, OnFailed, OnCancelled, OnDeadLettered, OnInputRequired}
 }
 
-// OccasionOf is what the end of a task is told as; "" while it runs.
-func OccasionOf(t Task) Occasion {
+// Heard is what somebody who asked for some occasions is told when a task needs a person, or else has ended; none asked
+// for means all. It is "" for what was not asked for.
+func (t Task) Heard(asked []Occasion) Occasion {
+	wants := func(o Occasion) bool { return len(asked) == 0 || slices.Contains(asked, o) }
+	happened := t.occasion()
+	switch {
+	case happened == "" || wants(happened):
+		return happened
+	case t.DeadLetter && t.Done && wants(OnDeadLettered):
+		return OnDeadLettered
+	default:
+		return ""
+	}
+}
+
+func (t Task) occasion() Occasion {
 	switch t.Status {
 	case Succeeded:
 		return OnSucceeded
@@ -33,19 +47,9 @@ func OccasionOf(t Task) Occasion {
 	case Cancelled:
 		return OnCancelled
 	default:
-		return ""
-	}
-}
-
-// Heard is what an occasion is called for somebody who asked for some of them; none means all. A dead letter is a
-// failure too: whoever asked for failures alone hears of it as one. It is "" for what nobody asked for.
-func (o Occasion) Heard(asked []Occasion) Occasion {
-	switch {
-	case len(asked) == 0, slices.Contains(asked, o):
-		return o
-	case o == OnDeadLettered && slices.Contains(asked, OnFailed):
-		return OnFailed
-	default:
+		if len(t.InputRequests) > 0 {
+			return OnInputRequired
+		}
 		return ""
 	}
 }

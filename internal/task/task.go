@@ -65,6 +65,7 @@ type Task struct {
 	Usage       Usage             `json:"usage"`
 	Budget      *float64          `json:"budget" doc:"the most it may cost, in the currency of the prices; null is no limit"`
 	Parent      string            `json:"parent,omitempty" doc:"the task that started it, if one did"`
+	DeadLetter  bool              `json:"dead_letter" doc:"it failed for good, or items of it did: see /v1/dead-letters"`
 
 	InputRequests map[string]InputRequest `json:"input_requests" doc:"what it needs a person for, by id"`
 

@@ -94,3 +94,13 @@ func (s *session) Data(r io.Reader) error {
 
 func (s *session) Reset()        {}
 func (s *session) Logout() error { return nil }
+
+// Refuse turns the first mails away with these codes, one each.
+func Refuse(codes ...int) func(n int) error {
+	return func(n int) error {
+		if n > len(codes) {
+			return nil
+		}
+		return &smtp.SMTPError{Code: codes[n-1], EnhancedCode: smtp.NoEnhancedCode, Message: "not now"}
+	}
+}
