@@ -32,7 +32,7 @@ type Addressed struct {
 
 // How long one look for a state waits at the most, and between two of them.
 const (
-	lookFor   = 10 * time.Second
+	lookFor   = 3 * time.Second
 	lookEvery = 50 * time.Millisecond
 )
 

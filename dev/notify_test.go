@@ -451,3 +451,55 @@ func TestWebhook_rotateAndTest(t *testing.T) {
 	require.Contains(t, list, `"disabled":null`, "a test that arrives lifts it")
 	require.NotContains(t, list, "whsec_")
 }
+
+// A message that waits for its next attempt can be sent now.
+func TestRedeliver_doesNotWait(t *testing.T) {
+	var up atomic.Bool
+	r := receiver(t, func(notifytest.Call) notifytest.Reply {
+		if up.Load() {
+			return notifytest.Reply{}
+		}
+		return notifytest.Reply{Status: http.StatusBadGateway}
+	})
+	s := newStack(t, quick("3h,3h")...)
+	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": r.URL()}})
+	require.NoError(t, r.WaitFor(s.soon(), 1))
+	require.Eventually(t, func() bool {
+		all := s.deliveries(id)
+		return len(all) == 1 && all[0].NextAttemptAt != nil && time.Until(*all[0].NextAttemptAt) > 2*time.Hour
+	}, time.Minute, 50*time.Millisecond)
+	up.Store(true)
+	for range 3 { // a person presses the button more than once
+		s.redeliver(s.deliveries(id)[0].ID, http.StatusAccepted)
+	}
+	d := s.settled(id, task.DeliveryDelivered)
+	calls := r.Calls()
+	require.Equal(t, []string{d.ID, d.ID}, []string{calls[0].ID(), calls[1].ID()})
+	status, _ := s.post("/v1/deliveries/msg_aaaaaaaaaaaaaaaaaaaaaaaaaa_aaaaaaaaaaaaaaaa/redeliver", "")
+	require.Equal(t, http.StatusNotFound, status)
+}
+
+// Mails tell of a task that needs a person, and of its end.
+func TestMails(t *testing.T) {
+	box, err := notifytest.NewMailbox(notifytest.Refuse(450))
+	require.NoError(t, err)
+	t.Cleanup(box.Close)
+	d := newDesk(t)
+	s := newStack(t, quick("500ms,500ms", d.private(), "LONGHAUL_SMTP_HOST=127.0.0.1", fmt.Sprintf("LONGHAUL_SMTP_PORT=%d", box.Port()),
+		"LONGHAUL_SMTP_TLS=none", "LONGHAUL_SMTP_FROM=longhaul@example.com")...)
+	s.plan(uses("book", "room 7"), says("Booked."))
+	id := s.begin("agent", task.AgentInput{Goal: "book a room", Tools: []task.ToolSpec{d.tool("book", http.MethodPost, task.Always)}},
+		map[string]any{"notify": map[string]any{"email": "ops@example.com"}})
+	require.Eventually(t, func() bool { return len(box.Letters()) == 1 }, time.Minute, 50*time.Millisecond, "nobody is told that a person is needed")
+	require.Contains(t, box.Letters()[0].Text, "input required")
+	require.Contains(t, box.Letters()[0].Text, "It waits for a person")
+	_, err = s.client.Input(s.soon(), id, task.Reply{Request: s.asked(id).ID, Action: task.Approve})
+	require.NoError(t, err)
+	require.Equal(t, task.Succeeded, s.finish(id).Status)
+	require.Eventually(t, func() bool { return len(box.Letters()) == 2 }, time.Minute, 50*time.Millisecond)
+	require.Contains(t, box.Letters()[1].Text, "Subject: [longhaul] agent task: succeeded")
+	all := s.deliveries(id)
+	require.Len(t, all, 2)
+	require.Equal(t, "mailto:ops@example.com", all[0].URL)
+	require.Len(t, all[0].Attempts, 2, "the first was asked to come back later")
+}
