@@ -28,7 +28,7 @@ func quick(retries string, more ...string) []string {
 }
 
 // receiver starts a receiver that ends with the test.
-func receiver(t *testing.T, reply func(notifytest.Call) notifytest.Reply) *notifytest.Receiver {
+func receiver(t testing.TB, reply func(notifytest.Call) notifytest.Reply) *notifytest.Receiver {
 	r := notifytest.New(reply)
 	t.Cleanup(r.Close)
 	return r

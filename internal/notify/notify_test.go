@@ -81,11 +81,8 @@ func TestPost_goesNowhereInside(t *testing.T) {
 	t.Cleanup(r.Close)
 	for _, address := range []string{
 		r.URL(), strings.Replace(r.URL(), "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://[::ffff:10.0.0.1]/",
-		"http://2130706433/", "http://0.0.0.0/", "https://example.com:8443/",
+		"http://2130706433/", "http://0.0.0.0/", "https://93.184.216.34:8443/",
 	} {
-		if strings.Contains(address, "example.com") {
-			address = strings.Replace(address, "example.com", "93.184.216.34", 1)
-		}
 		answer := NewSender(nil, 2*time.Second).Post(t.Context(), address, Message{ID: "m", Body: []byte("{}")}, nil)
 		require.Error(t, answer.Err, address)
 		require.Zero(t, answer.Status, address)
