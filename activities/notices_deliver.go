@@ -40,14 +40,14 @@ func (a *Notices) Deliver(ctx context.Context, req DeliverRequest) (task.Deliver
 	if to.over != "" {
 		return a.end(ctx, d, to.over, to.why)
 	}
-	leave, ok, dead := a.gate.Enter(ReceiverOf(d.Tenant, to.url))
+	leave, ok, dead := a.gate.Enter(lineOf(d.Tenant, to.url))
 	if !ok {
 		return "", later("its receiver is busy", busyFor(activity.GetInfo(ctx).Attempt, dead))
 	}
 	slow := false
 	defer func() { leave(slow) }()
 	if mailbox, ok := notify.Mailbox(to.url); ok {
-		return a.mail(ctx, d, mailbox)
+		return a.mail(ctx, d, mailbox, &slow)
 	}
 	if err := a.begin(ctx, &d); err != nil {
 		return "", err
@@ -55,6 +55,14 @@ func (a *Notices) Deliver(ctx context.Context, req DeliverRequest) (task.Deliver
 	answer := a.Sender.Post(ctx, to.url, notify.Message{ID: d.ID, Body: []byte(d.Body)}, to.secrets)
 	slow = answer.Slow
 	return a.settle(ctx, d, answer)
+}
+
+// lineOf is where a message queues in this worker: with others to its receiver, and all mails behind the one mail server.
+func lineOf(tenant, address string) string {
+	if _, ok := notify.Mailbox(address); ok {
+		return "mail"
+	}
+	return ReceiverOf(tenant, address)
 }
 
 // busyFor is how long to wait for a receiver that others are sent to: longer each time, and longer still if it seems dead.
@@ -95,7 +103,10 @@ func (a *Notices) settle(ctx context.Context, d storage.Delivery, answer notify.
 	last.StatusCode, last.Seconds = answer.Status, time.Since(last.At).Seconds()
 	if ctx.Err() != nil && answer.Err != nil {
 		last.Error = "it was interrupted from our side"
-		return "", errors.Join(stopped(ctx, Beat{}), a.Deliveries.Put(context.WithoutCancel(ctx), d))
+		if err := a.Deliveries.Put(context.WithoutCancel(ctx), d); err != nil {
+			a.Log.WarnContext(ctx, "interrupted attempt not written down", "delivery", d.ID, "error", err)
+		}
+		return "", stopped(ctx, Beat{})
 	}
 	if answer.Err == nil {
 		return a.end(ctx, d, task.DeliveryDelivered, "")

@@ -14,8 +14,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// mail makes one attempt to send a message as a mail.
-func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string) (task.DeliveryStatus, error) {
+// mail makes one attempt to send a message as a mail. Slow is set if the mail server did not answer in time.
+func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string, slow *bool) (task.DeliveryStatus, error) {
 	if a.Mailer == nil {
 		return a.end(ctx, d, task.DeliveryFailed, "no mail server is configured (smtp.host)")
 	}
@@ -32,6 +32,7 @@ func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string) 
 		return "", err
 	}
 	answer := a.post(ctx, d.ID, letter(d, mailbox, others))
+	*slow = answer.Slow
 	if answer.Err == nil {
 		err = a.forget(ctx, d, others)
 	}
