@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +22,11 @@ import (
 	"longhaul/internal/notify"
 	"longhaul/internal/notify/notifytest"
 	"longhaul/internal/task"
+)
+
+var (
+	stuckMessages = flag.Int("stuck", 30, "how many messages wait for a receiver that hangs")
+	toldTasks     = flag.Int("told", 60, "how many tasks are looked at by those who are told")
 )
 
 // quick are settings under which a day of retries is over within seconds.
@@ -174,8 +181,7 @@ func TestWH01_deadReceiversDelayNobody(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(answer), &created))
 		return created.ID
 	}
-	const stuck = 30
-	for range stuck {
+	for range *stuckMessages {
 		begin("key-a", hang.URL())
 	}
 	begin("key-a", endless.URL())
@@ -191,7 +197,7 @@ func TestWH01_deadReceiversDelayNobody(t *testing.T) {
 		var done task.Task
 		require.NoError(t, json.Unmarshal([]byte(text), &done))
 		call := healthy.Calls()[len(healthy.Calls())-1]
-		t.Logf("told %.2f s after its end, with %d messages stuck", call.At.Sub(*done.FinishedAt).Seconds(), stuck)
+		t.Logf("told %.2f s after its end, with %d messages stuck", call.At.Sub(*done.FinishedAt).Seconds(), *stuckMessages)
 	}
 	require.NoError(t, endless.WaitFor(s.soon(), 1))
 	require.NoError(t, large.WaitFor(s.soon(), 1))
@@ -267,13 +273,15 @@ func TestWH04_stateBeforeMessage(t *testing.T) {
 		return notifytest.Reply{}
 	})
 	s.register(`{"url":"` + r.URL() + `"}`)
-	const n = 60
+	n := *toldTasks
 	ids := map[string]bool{}
 	for range n {
 		ids[s.submit(notes(1))] = true
 	}
-	require.NoError(t, r.WaitFor(s.soon(), n))
-	require.Eventually(t, func() bool { return looked.Load() == 2*n }, time.Minute, 50*time.Millisecond)
+	patience, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	require.NoError(t, r.WaitFor(patience, n))
+	require.Eventually(t, func() bool { return looked.Load() == int64(2*n) }, time.Minute, 50*time.Millisecond)
 	require.Zero(t, stale.Load(), "a receiver saw an older state than it was told of")
 	for _, call := range r.Calls() {
 		id := message(t, call).Data.ID
