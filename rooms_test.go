@@ -29,6 +29,7 @@ var shut = map[string][]string{
 	"internal/lane":      outOf("internal/llm", "internal/document", "internal/storage", "internal/video", "go.temporal.io"),
 	"internal/document":  outOf("internal/llm", "internal/storage", "internal/video", "internal/tool", "go.temporal.io"),
 	"internal/tool":      outOf("internal/llm", "internal/router", "internal/lane", "internal/storage", "internal/config", "internal/cluster", "go.temporal.io"),
+	"internal/notify":    outOf("internal/llm", "internal/router", "internal/lane", "internal/storage", "internal/video", "internal/config", "internal/cluster", "go.temporal.io"),
 	"internal/storage":   outOf("internal/llm", "internal/document", "internal/video", "go.temporal.io"),
 	"internal/config":    outOf("internal/llm", "internal/document", "internal/storage", "internal/tool", "go.temporal.io"),
 	"internal/schema":    outOf("internal/llm", "internal/document", "internal/storage", "go.temporal.io"),

@@ -18,6 +18,7 @@ const (
 	QueueTools     = "longhaul-tools"     // tool calls of agents
 	QueueVideo     = "longhaul-video"     // jobs of videos, and their downloads
 	QueueDocuments = "longhaul-documents" // fetching and reading documents, and keeping records
+	QueueNotify    = "longhaul-notify"    // telling others how tasks go
 )
 
 // Activities holds what the activities work with. All exported fields are needed but Meter, which may be nil.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/notify/notifytest"
 	"longhaul/internal/task"
 	"longhaul/workflows"
 )
@@ -38,6 +40,11 @@ func TestRecord(t *testing.T) {
 			"continued": recordContinued,
 			"paused":    recordPaused,
 			"replayed":  recordReplayed,
+			"told":      recordTold,
+		},
+		"notify": {
+			"ended": func(s *stack) string { return recordTold(s) + ".ended" },
+			"again": recordAgain,
 		},
 		"replay": {"bulk": recordBulk},
 		"agent": {
@@ -60,7 +67,7 @@ func TestRecord(t *testing.T) {
 					if name == "continued" {
 						opts.HistoryEvents = 40
 					}
-					s := newStackOn(t, opts, "LONGHAUL_LLM_CHUNK_TOKENS=200", "LONGHAUL_LLM_CONTEXT_TOKENS=4000")
+					s := newStackOn(t, opts, "LONGHAUL_LLM_CHUNK_TOKENS=200", "LONGHAUL_LLM_CONTEXT_TOKENS=4000", "LONGHAUL_NOTIFY_ALLOW_PRIVATE=127.0.0.1")
 					s.keep(kind, name, run(s))
 				})
 			}
@@ -101,6 +108,31 @@ func recordCancelled(s *stack) string {
 	require.NoError(s.t, s.provider.WaitFor(s.soon(), 3))
 	s.post("/v1/tasks/"+id+"/cancel", "")
 	return s.finish(id).ID
+}
+
+// recordTold is a task whose end is told to a webhook.
+func recordTold(s *stack) string {
+	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": receiver(s.t, nil).URL()}})
+	s.finish(id)
+	s.settled(id, task.DeliveryDelivered)
+	return id
+}
+
+// recordAgain is a message that fails, and is sent again by hand while it waits for its next attempt.
+func recordAgain(s *stack) string {
+	var up atomic.Bool
+	r := receiver(s.t, func(notifytest.Call) notifytest.Reply {
+		if up.Load() {
+			return notifytest.Reply{}
+		}
+		return notifytest.Reply{Status: http.StatusBadGateway}
+	})
+	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": r.URL()}})
+	s.finish(id)
+	require.NoError(s.t, r.WaitFor(s.soon(), 1))
+	up.Store(true)
+	s.redeliver(s.deliveries(id)[0].ID, http.StatusAccepted)
+	return s.settled(id, task.DeliveryDelivered).ID
 }
 
 // keep writes the histories of a task and of its groups.

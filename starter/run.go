@@ -61,7 +61,10 @@ func (c *cli) root() *cobra.Command {
 	flags.StringVar(&c.api, "api", c.api, "address of the API (LONGHAUL_API)")
 	flags.StringVar(&c.key, "key", "", "API key (LONGHAUL_KEY)")
 	flags.BoolVar(&c.json, "json", false, "print JSON as the API gives it")
-	root.AddCommand(c.submit(), c.watch(), c.get(), c.list(), c.cancel(), c.pause(), c.resume(), c.replay(), c.dead(), c.approve(), c.deny(), c.answer(), c.tell(), c.result(), c.items(), c.kinds(), c.version())
+	root.AddCommand(
+		c.submit(), c.watch(), c.get(), c.list(), c.cancel(), c.pause(), c.resume(), c.replay(), c.dead(), c.approve(), c.deny(), c.answer(), c.tell(),
+		c.result(), c.items(), c.webhooks(), c.deliveries(), c.redeliver(), c.kinds(), c.version(),
+	)
 	c.key = key // as a default of the flag, the help would show it
 	return root
 }

@@ -23,6 +23,7 @@ type order struct {
 	delay, startAt string
 	deadline       string
 	model, key     string
+	webhook        string
 	watch          bool
 }
 
@@ -46,6 +47,7 @@ func (c *cli) submit() *cobra.Command {
 	flags.StringVar(&o.delay, "delay", "", "start this much later, such as 90s")
 	flags.StringVar(&o.startAt, "start-at", "", "start at this time, as in RFC 3339")
 	flags.StringVar(&o.deadline, "deadline", "", "end by then: a time, or a duration such as 2h")
+	flags.StringVar(&o.webhook, "webhook", "", "address that is told how the task goes; it is not signed, as those of longhaul webhooks are")
 	flags.StringVar(&o.model, "model", "", "the model to ask")
 	flags.StringVar(&o.key, "idempotency-key", "", "name this submission, so that repeating it starts nothing new")
 	flags.BoolVar(&o.watch, "watch", false, "follow the task and print its result")
@@ -139,7 +141,7 @@ func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources [
 	}
 	t, err := c.client.Create(ctx, client.NewTask{
 		Kind: kind.Name, Input: input, Labels: labels, Priority: o.priority,
-		Delay: o.delay, StartAt: o.startAt, Deadline: o.deadline, Model: o.model,
+		Delay: o.delay, StartAt: o.startAt, Deadline: o.deadline, Model: o.model, Webhook: o.hook(),
 	}, key)
 	if err != nil {
 		return err
@@ -153,6 +155,14 @@ func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources [
 	c.print("%s", t.ID)
 	c.note("accepted; follow it with: longhaul watch %s", t.ID)
 	return nil
+}
+
+// hook is the webhook of the task; nil for none.
+func (o *order) hook() *task.Webhook {
+	if o.webhook == "" {
+		return nil
+	}
+	return &task.Webhook{URL: o.webhook}
 }
 
 func pairs(flag string, given []string) (map[string]string, error) {

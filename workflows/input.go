@@ -19,7 +19,11 @@ func (r *Run) require(ctx workflow.Context, req task.InputRequest) error {
 	if r.state.State == task.Processing {
 		r.state.State = task.InputRequired
 	}
-	return r.publish(ctx)
+	if err := r.publish(ctx); err != nil {
+		return err
+	}
+	r.tellInput(ctx, req.ID)
+	return nil
 }
 
 // settled takes a request back: it was answered, or its time is over.

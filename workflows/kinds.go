@@ -56,6 +56,7 @@ func Register(r worker.WorkflowRegistry) {
 			r.RegisterWorkflowWithOptions(child, workflow.RegisterOptions{Name: name})
 		}
 	}
+	registerNotify(r)
 }
 
 // Find gives the kind of a name.

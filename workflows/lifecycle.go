@@ -144,6 +144,7 @@ func (r *Run) end(ctx workflow.Context, w work, workErr error) (Ending, error) {
 	if err := r.publish(clean); err != nil {
 		return Ending{}, err
 	}
+	r.tellEnd(clean)
 	return r.verdict(finished, why, cancelled)
 }
 

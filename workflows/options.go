@@ -50,6 +50,12 @@ func videoWork(ctx workflow.Context, summary string) workflow.Context {
 	return doing(ctx, activities.QueueVideo, callLimit, time.Minute, summary)
 }
 
+// notifying is for telling others, with a fair share for each receiver.
+func notifying(ctx workflow.Context, receiver, summary string) workflow.Context {
+	ctx = doing(ctx, activities.QueueNotify, 5*time.Minute, time.Minute, summary)
+	return workflow.WithPriority(ctx, temporal.Priority{FairnessKey: receiver})
+}
+
 // doing is what all activities share. They are tried again after half a second, doubled each time up to a
 // limit, as often as it takes: they say themselves when there is no use. A panic is a bug of ours, which
 // no second attempt mends. A cancel waits for them to end, so that what has been paid for is kept.

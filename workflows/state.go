@@ -46,6 +46,7 @@ type Facts struct {
 	Kept      int              `json:",omitempty"` // items of that task that succeeded, when they are kept
 	Keep      *activities.Kept `json:",omitempty"` // whose succeeded items are kept; nil for none
 	InputKey  string           // of the input in the bucket
+	Notify    string           // key of who wants to hear of it; "" for nobody
 	BodyHash  string           // of the request, to tell a repeated one from another
 }
 

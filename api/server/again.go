@@ -164,6 +164,7 @@ func otherBodies() map[string]otherBody {
 		"pause":   {pauseBody{}, []string{"/v1/tasks/{id}/pause"}, false},
 		"replay":  {task.ReplayOrder{}, []string{"/v1/tasks/{id}/replay", "/v1/dead-letters/{id}/replay"}, false},
 		"discard": {discardBody{}, []string{"/v1/dead-letters/{id}/discard"}, true},
+		"webhook": {webhookBody{}, []string{"/v1/webhooks"}, true},
 		"bulk":    {task.ReplayInput{}, []string{"/v1/dead-letters/replay"}, true},
 	}
 }

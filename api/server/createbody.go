@@ -24,6 +24,8 @@ type createBody struct {
 	StartAt  string          `json:"start_at,omitempty" jsonschema:"format=date-time,description=start at this time; not together with delay"`
 	Deadline string          `json:"deadline,omitempty" jsonschema:"maxLength=64,example=2h,description=end by then with what there is: a time as in RFC 3339\\, or a duration from now"`
 	Budget   float64         `json:"budget,omitempty" jsonschema:"exclusiveMinimum=0,maximum=1000000,description=the most it may cost\\, in the currency of the configured prices; the task then ends with what it has"`
+	Webhook  *webhookOption  `json:"webhook,omitempty" jsonschema:"description=who is told how the task goes\\, beside the registered webhooks"`
+	Notify   *notifyOption   `json:"notify,omitempty" jsonschema:"description=who else is told"`
 	Model    string          `json:"model,omitempty" jsonschema:"minLength=1,maxLength=200,description=the model to ask; by default the configured one"`
 }
 
@@ -99,6 +101,7 @@ func (b createBody) options(now time.Time) (task.Options, []task.FieldError) {
 			refuse("/deadline", "must be a time as in RFC 3339 with its offset, such as 2030-01-02T15:04:05Z, or a duration such as 2h")
 		}
 	}
+	o.Webhook, o.Email = b.Webhook.read(refuse), b.Notify.read(refuse)
 	return o, found
 }
 

@@ -86,6 +86,8 @@ func refine(described *huma.Schema, t reflect.Type) {
 			property.Enum = words(task.States())
 		case f.Type == reflect.TypeFor[task.ItemStatus]():
 			property.Enum = words([]task.ItemStatus{task.ItemPending, task.ItemSucceeded, task.ItemFailed, task.ItemCancelled})
+		case f.Type == reflect.TypeFor[task.DeliveryStatus]():
+			property.Enum = words(task.DeliveryStatuses())
 		case f.Type == reflect.TypeFor[task.Outcome]():
 			property.Enum = words([]task.Outcome{task.Full, task.Partial, task.None})
 		case f.Type.Kind() == reflect.Slice:

@@ -32,6 +32,14 @@ func (s *server) routes() {
 	handle(s, operation("get-dead-letter", "GET /v1/dead-letters/{id}", http.StatusOK, "See what went wrong in a task, and what mends it"), s.deadLetter)
 	handle(s, operation("replay-dead-letter", "POST /v1/dead-letters/{id}/replay", http.StatusAccepted, "Run a dead letter again, once however often it is asked for"), s.replayDead)
 	handle(s, operation("discard-dead-letter", "POST /v1/dead-letters/{id}/discard", http.StatusOK, "Let a dead letter go"), s.discard)
+	handle(s, operation("list-deliveries", "GET /v1/tasks/{id}/deliveries", http.StatusOK, "List the messages that tell of a task, with every attempt"), s.deliveries)
+
+	handle(s, operation("redeliver", "POST /v1/deliveries/{id}/redeliver", http.StatusAccepted, "Send a message again"), s.redeliver)
+	handle(s, operation("add-webhook", "POST /v1/webhooks", http.StatusCreated, "Register an address that hears of every task created from now on"), s.addWebhook)
+	handle(s, operation("list-webhooks", "GET /v1/webhooks", http.StatusOK, "List the registered addresses"), s.webhooks)
+	handle(s, operation("delete-webhook", "DELETE /v1/webhooks/{id}", http.StatusNoContent, "Send nothing to an address any more"), s.deleteWebhook)
+	handle(s, operation("rotate-webhook", "POST /v1/webhooks/{id}/rotate", http.StatusOK, "Replace the secret of an address; the old one signs too for a day"), s.rotateWebhook)
+	handle(s, operation("test-webhook", "POST /v1/webhooks/{id}/test", http.StatusOK, "Send a ping to an address, and see what comes of it"), s.testWebhook)
 
 	handle(s, operation("upload-file", "POST /v1/files", http.StatusCreated, "Upload a file"), s.upload)
 	handle(s, operation("get-file", "GET /v1/files/{id}", http.StatusOK, "Describe an uploaded file"), s.file)

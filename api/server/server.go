@@ -93,16 +93,17 @@ type Meter interface {
 
 // Parts is what a server is made of.
 type Parts struct {
-	Tasks   Tasks
-	Hints   Hints // nil: callbacks of providers are answered, and have no effect
-	Files   Files
-	Kinds   []task.KindInfo
-	Keys    map[string]string // API key to tenant; none means one tenant, "default", and no keys
-	Limits  Limits
-	Meter   Meter        // nil: nothing is counted
-	Metrics http.Handler // answers under /metrics, nil: nobody does
-	Log     *slog.Logger
-	Version string
+	Tasks    Tasks
+	Hints    Hints // nil: callbacks of providers are answered, and have no effect
+	Webhooks Webhooks
+	Files    Files
+	Kinds    []task.KindInfo
+	Keys     map[string]string // API key to tenant; none means one tenant, "default", and no keys
+	Limits   Limits
+	Meter    Meter        // nil: nothing is counted
+	Metrics  http.Handler // answers under /metrics, nil: nobody does
+	Log      *slog.Logger
+	Version  string
 }
 
 // Limits are the sizes, in bytes, above which a request is refused.

@@ -63,6 +63,7 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 			}
 			return table.Priced(model)
 		},
+		Mail: a.Config.SMTP.Host != "",
 	})
 	var hints server.Hints
 	if a.Config.API.PublicURL != "" {
@@ -75,7 +76,7 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	}
 	handler, err := server.New(server.Parts{
 		Meter: a.Metrics, Metrics: numbers,
-		Tasks: tasks, Hints: hints,
+		Tasks: tasks, Hints: hints, Webhooks: tasks,
 		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: task.Version,
 		Limits: server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},
 	})

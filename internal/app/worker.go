@@ -33,9 +33,13 @@ func RunWorker(ctx context.Context, a *App) error {
 	if err := a.ready(ctx); err != nil {
 		return quiet(ctx, err)
 	}
+	tell, err := a.notices()
+	if err != nil {
+		return err
+	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	pools := a.pools(do, fail)
+	pools := a.pools(do, tell, fail)
 	for i, pool := range pools {
 		if err := pool.Start(); err != nil {
 			stopAll(pools[:i])
@@ -56,7 +60,7 @@ func RunWorker(ctx context.Context, a *App) error {
 type fatal struct{ error }
 
 // pools are the workers of the task queues, each with room of its own. Fail is told when one of them stops by itself.
-func (a *App) pools(do *activities.Activities, fail context.CancelCauseFunc) []worker.Worker {
+func (a *App) pools(do *activities.Activities, tell *activities.Notices, fail context.CancelCauseFunc) []worker.Worker {
 	lost := func(err error) { fail(&fatal{fmt.Errorf("a worker stopped by itself: %w", err)}) }
 	open := func(queue string, slots int) worker.Worker {
 		options := a.options(slots)
@@ -77,7 +81,9 @@ func (a *App) pools(do *activities.Activities, fail context.CancelCauseFunc) []w
 	for _, pool := range pools[1:] {
 		pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
 	}
-	return pools
+	messages := open(activities.QueueNotify, a.Config.Notify.Concurrency)
+	messages.RegisterActivityWithOptions(tell, activity.RegisterOptions{})
+	return append(pools, messages)
 }
 
 func (a *App) options(slots int) worker.Options {

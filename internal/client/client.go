@@ -130,6 +130,7 @@ type NewTask struct {
 	StartAt  string            `json:"start_at,omitempty"`
 	Deadline string            `json:"deadline,omitempty"`
 	Model    string            `json:"model,omitempty"`
+	Webhook  *task.Webhook     `json:"webhook,omitempty"`
 }
 
 // Create starts a task. With the same key and body it may be repeated: the task is the same.

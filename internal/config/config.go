@@ -16,6 +16,8 @@ type Config struct {
 	Video  Video  `knob:"video"`
 	Fetch  Fetch  `knob:"fetch"`
 	Tools  Tools  `knob:"tools"`
+	Notify Notify `knob:"notify"`
+	SMTP   SMTP   `knob:"smtp"`
 	Log    Log    `knob:"log"`
 }
 
@@ -186,6 +188,29 @@ type Headers map[string]string
 
 // Object is a JSON object that is not ours.
 type Object map[string]any
+
+// Notify is for telling others how tasks go.
+type Notify struct {
+	Concurrency  int           `knob:"concurrency" default:"50" min:"1" help:"webhooks and mails sent at a time, in one worker"`
+	Timeout      time.Duration `knob:"timeout" default:"15s" min:"1s" help:"longest that one attempt may take; at most a minute"`
+	Retries      Waits         `knob:"retries" default:"5s, 5m, 30m, 2h, 5h, 10h, 10h" help:"how long to wait after each attempt that failed, before a message is given up"`
+	AllowPrivate []string      `knob:"allow_private" default:"" help:"what webhooks may call although it is not public: a network (10.1.0.0/16), a host, or host:port"`
+	AlertEvery   time.Duration `knob:"alert_every" default:"15m" min:"1s" help:"how often a registered mailbox is told of failed tasks at the most; what fails meanwhile is told together"`
+}
+
+// Waits are spans of time, one after the other.
+type Waits []time.Duration
+
+// SMTP is the server that mails are handed to.
+type SMTP struct {
+	Host      string `knob:"host" default:"" help:"mail server; empty means that no mails are sent"`
+	Port      int    `knob:"port" default:"587" min:"1" help:"its port"`
+	User      string `knob:"user" default:"" help:"user to log in as; empty means no login"`
+	Password  Secret `knob:"password" default:"" help:"password of the user"`
+	From      string `knob:"from" default:"" help:"mailbox that mails come from; must be set with host"`
+	TLS       string `knob:"tls" default:"starttls" oneof:"starttls tls none" help:"how the connection is encrypted; without encryption nothing is to be logged in with, but on this machine"`
+	PerMinute int    `knob:"per_minute" default:"60" min:"1" help:"mails a minute, from one worker"`
+}
 
 // Log is how the programs tell what they do.
 type Log struct {

@@ -117,6 +117,8 @@ func (k knob) yaml() string {
 		return "[] # as [{tenant: name, key: secret}]"
 	case []string:
 		return "[]"
+	case Waits:
+		return "[" + k.fallback + "]"
 	case []Model:
 		return "[] # as [{name: gpt-5-mini, price: {input: 0.25, cached: 0.025, output: 2}, fallbacks: [relay/gpt-5-mini]}]"
 	case []Provider:

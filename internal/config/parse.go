@@ -68,6 +68,15 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseWait takes a span of time of a list.
+func parseWait(raw any) (time.Duration, error) {
+	d, err := parseDuration(strings.TrimSpace(fmt.Sprint(raw)))
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%s is no time to wait", d)
+	}
+	return d, err
+}
+
 func parseInt(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -150,6 +159,8 @@ func (k knob) assign(raw any) error {
 		return intoList(field, raw, parseKey)
 	case *Names:
 		return intoList((*[]string)(field), raw, parseName)
+	case *Waits:
+		return intoList((*[]time.Duration)(field), raw, parseWait)
 	case *[]Provider:
 		return intoList(field, whole(raw), parseSection[Provider])
 	case *[]Model:

@@ -81,6 +81,8 @@ func (c *Config) mistakes() []error {
 		{"tools.mcp", c.Tools.checkMCP()},
 		{"tools.secrets", c.Tools.checkSecrets()},
 		{"video", c.Video.check()},
+		{"notify", c.Notify.check()},
+		{"smtp", c.SMTP.check()},
 	} {
 		if rule.err != nil {
 			all = append(all, fmt.Errorf("%s: %w", rule.key, rule.err))

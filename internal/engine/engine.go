@@ -36,6 +36,7 @@ type Parts struct {
 	UIURL     string
 	Queue     func(model string) string     // the task queue of the calls to a model; nil means the one of all
 	Priced    func(kind, model string) bool // whether it is known what a model costs; nil means never
+	Mail      bool                          // whether mails can be sent
 
 	Queues       []string      // of activities, for System; nil means those of activities
 	StalledAfter time.Duration // how long nothing may move before a task says so; 0 means that it never does
@@ -45,10 +46,12 @@ type Parts struct {
 // another engine on the same Temporal and bucket would miss.
 type Engine struct {
 	Parts
-	files    storage.Files
-	watchers watchers
-	workers  workerWatch
-	system   systemCache
+	files      storage.Files
+	endpoints  storage.Endpoints
+	deliveries storage.Deliveries
+	watchers   watchers
+	workers    workerWatch
+	system     systemCache
 }
 
 // New makes an engine.
@@ -59,7 +62,10 @@ func New(p Parts) *Engine {
 	if p.Priced == nil {
 		p.Priced = func(string, string) bool { return false }
 	}
-	return &Engine{Parts: p, files: storage.NewFiles(p.Bucket), watchers: watchers{live: map[string]*watcher{}}}
+	return &Engine{
+		Parts: p, files: storage.NewFiles(p.Bucket), endpoints: storage.NewEndpoints(p.Bucket), deliveries: storage.NewDeliveries(p.Bucket),
+		watchers: watchers{live: map[string]*watcher{}},
+	}
 }
 
 // Create accepts a draft as a task. When it returns without an error the task is kept and every
@@ -77,6 +83,9 @@ func (e *Engine) Create(ctx context.Context, d task.Draft) (t task.Task, replaye
 	}
 	in, facts, err := e.examine(ctx, d)
 	if err != nil {
+		return task.Task{}, false, err
+	}
+	if facts.Notify, err = e.notice(ctx, d, facts); err != nil {
 		return task.Task{}, false, err
 	}
 	t, err = e.start(ctx, facts, in)

@@ -127,9 +127,15 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 		t.ended(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), at, "call_cancelled", nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
 		a := event.GetChildWorkflowExecutionStartedEventAttributes()
+		if a.GetWorkflowType().GetName() == workflows.NotifyType {
+			return // what is told to others is in the list of deliveries
+		}
 		t.add(task.Event{At: at, Type: "group_started", Summary: a.GetWorkflowExecution().GetWorkflowId()})
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
 		a := event.GetChildWorkflowExecutionCompletedEventAttributes()
+		if a.GetWorkflowType().GetName() == workflows.NotifyType {
+			return
+		}
 		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId()})
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
 		a := event.GetChildWorkflowExecutionFailedEventAttributes()

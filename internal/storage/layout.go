@@ -98,3 +98,24 @@ func RepliesPrefix(taskID string) string { return "tasks/" + taskID + "/replies/
 
 // ReplyKey is the answer to a request for input, or a message.
 func ReplyKey(taskID, id string) string { return RepliesPrefix(taskID) + id + ".json" }
+
+// NoticeKey says who wants to hear of a task; like the input it is named by the hash of the request body.
+func NoticeKey(taskID, bodyHash string) string {
+	return "tasks/" + taskID + "/notify-" + bodyHash + ".json"
+}
+
+// DeliveriesPrefix is where a task's messages are; DeliveryKey is one of them.
+func DeliveriesPrefix(taskID string) string { return "tasks/" + taskID + "/deliveries/" }
+
+// DeliveryKey is a message to one address, and what became of it.
+func DeliveryKey(taskID, id string) string { return DeliveriesPrefix(taskID) + id + ".json" }
+
+// AlertsPrefix is where failures are that a mailbox has not been told of yet, one object each.
+func AlertsPrefix(tenant, endpoint string) string {
+	return "alerts/" + tenant + "/" + endpoint + "/waiting/"
+}
+
+// AlertWindowKey is there once a mailbox was written to in a window of time.
+func AlertWindowKey(tenant, endpoint string, window int64) string {
+	return fmt.Sprintf("alerts/%s/%s/windows/%012d.json", tenant, endpoint, window)
+}

@@ -297,6 +297,8 @@ type Options struct {
 	Within   time.Duration // instead of Deadline: so long after its acceptance
 	Model    string        // "" means the configured default
 	Budget   float64       // the most it may cost; 0 means no limit
+	Webhook  *Webhook      `json:",omitempty"` // who is told how it goes; nil means nobody beside the registered ones
+	Email    string        `json:",omitempty"` // who is told by mail; "" means nobody
 }
 
 // KindInfo describes a kind to those who want to start one.

@@ -21,7 +21,7 @@ func Parts(t *testing.T, tasks *Tasks) server.Parts {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = bucket.Close() })
 	return server.Parts{
-		Tasks: tasks, Files: storage.NewFiles(bucket), Kinds: []task.KindInfo{Summary()},
+		Tasks: tasks, Webhooks: &Hooks{Tasks: tasks}, Files: storage.NewFiles(bucket), Kinds: []task.KindInfo{Summary()},
 		Limits: server.Limits{MaxBody: 64 << 10, MaxUpload: 1 << 20}, Log: slog.New(slog.DiscardHandler), Version: "test",
 	}
 }

@@ -1,0 +1,38 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"longhaul/activities"
+	"longhaul/internal/engine"
+	"longhaul/internal/notify"
+	"longhaul/internal/storage"
+)
+
+// notices makes what it takes to tell others how tasks go.
+func (a *App) notices() (*activities.Notices, error) {
+	cfg := a.Config.Notify
+	mailer, err := a.mailer()
+	if err != nil {
+		return nil, fmt.Errorf("mail server: %w", err)
+	}
+	return &activities.Notices{
+		Bucket: a.Bucket, Endpoints: storage.NewEndpoints(a.Bucket), Deliveries: storage.NewDeliveries(a.Bucket),
+		Tasks:  engine.New(engine.Parts{Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket}),
+		Sender: notify.NewSender(cfg.AllowPrivate, cfg.Timeout), Mailer: mailer, Retries: notify.Schedule(cfg.Retries), AlertEvery: cfg.AlertEvery,
+		PublicURL: strings.TrimRight(a.Config.API.PublicURL, "/"), Log: a.Log,
+	}, nil
+}
+
+// mailer makes the means to send mails; nil where no server is configured.
+func (a *App) mailer() (*notify.Mailer, error) {
+	cfg := a.Config.SMTP
+	if cfg.Host == "" {
+		return nil, nil
+	}
+	return notify.NewMailer(notify.MailServer{
+		Host: cfg.Host, Port: cfg.Port, User: cfg.User, Password: cfg.Password.Reveal(), From: cfg.From, TLS: cfg.TLS,
+		Timeout: a.Config.Notify.Timeout, AMinute: cfg.PerMinute,
+	})
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"longhaul/activities"
+	"longhaul/internal/notify"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// mostEndpoints is how many webhooks a tenant may register: each is looked at for every one of its tasks.
+const mostEndpoints = 20
+
+// rotation is how long an old secret goes on signing beside its successor.
+const rotation = 24 * time.Hour
+
+// AddWebhook registers an address for a tenant. The answer alone shows the secret.
+func (e *Engine) AddWebhook(ctx context.Context, tenant string, w task.Webhook) (task.Endpoint, error) {
+	_, mail := notify.Mailbox(w.URL)
+	if mail && !e.Mail {
+		return task.Endpoint{}, noMail("/email")
+	}
+	ids, err := e.endpoints.IDs(ctx, tenant)
+	if err != nil {
+		return task.Endpoint{}, err
+	}
+	if len(ids) >= mostEndpoints {
+		return task.Endpoint{}, task.Errorf(task.TooMany, "there are %d webhooks already, the most that may be registered; delete one first", len(ids))
+	}
+	made := storage.Endpoint{Endpoint: task.Endpoint{URL: w.URL, Events: w.Events}}
+	if !mail {
+		made.Secrets = []storage.Secret{{Text: notify.NewSecret()}}
+	}
+	if made, err = e.endpoints.Add(ctx, tenant, made); err != nil {
+		return task.Endpoint{}, err
+	}
+	return showSecret(made), nil
+}
+
+func noMail(pointer string) *task.Error {
+	return invalid(pointer, "mails cannot be sent: the operator has configured no mail server (smtp.host)")
+}
+
+// shown is an endpoint as anybody of its tenant may see it at any time.
+func shown(e storage.Endpoint) task.Endpoint {
+	out := e.Endpoint
+	out.URL, out.Secret = notify.Masked(out.URL), ""
+	if out.Events == nil {
+		out.Events = []task.Occasion{}
+	}
+	return out
+}
+
+// showSecret is an endpoint in the one answer that shows its secret.
+func showSecret(e storage.Endpoint) task.Endpoint {
+	out := shown(e)
+	if len(e.Secrets) > 0 {
+		out.Secret = e.Secrets[0].Text
+	}
+	return out
+}
+
+// Webhooks lists what a tenant registered, the oldest first.
+func (e *Engine) Webhooks(ctx context.Context, tenant string) (task.Page[task.Endpoint], error) {
+	all, err := e.endpoints.List(ctx, tenant)
+	slices.SortFunc(all, func(a, b storage.Endpoint) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	page := task.Page[task.Endpoint]{Object: "list", Data: []task.Endpoint{}}
+	for _, one := range all {
+		page.Data = append(page.Data, shown(one))
+	}
+	return page, err
+}
+
+// DeleteWebhook removes a registered address. Nothing is sent to it any more, what waits to be included.
+func (e *Engine) DeleteWebhook(ctx context.Context, tenant, id string) error {
+	if _, err := e.endpoints.Get(ctx, tenant, id); err != nil {
+		return err
+	}
+	return e.endpoints.Delete(ctx, tenant, id)
+}
+
+// RotateWebhook gives an address a new secret. The one before signs beside it for a day.
+func (e *Engine) RotateWebhook(ctx context.Context, tenant, id string) (task.Endpoint, error) {
+	one, err := e.endpoints.Get(ctx, tenant, id)
+	if err != nil {
+		return task.Endpoint{}, err
+	}
+	if len(one.Secrets) == 0 {
+		return task.Endpoint{}, task.Errorf(task.Conflict, "mails are not signed, so there is no secret to replace")
+	}
+	now := time.Now().UTC()
+	secrets := []storage.Secret{{Text: notify.NewSecret()}}
+	for _, old := range one.Secrets {
+		if old.Until.IsZero() {
+			old.Until = now.Add(rotation)
+		}
+		if now.Before(old.Until) {
+			secrets = append(secrets, old)
+		}
+	}
+	one.Secrets = secrets
+	if err := e.endpoints.Put(ctx, tenant, one); err != nil {
+		return task.Endpoint{}, err
+	}
+	return showSecret(one), nil
+}
+
+// patienceWithPing is how long somebody waits for a test: an attempt may take a quarter of a minute.
+const patienceWithPing = 25 * time.Second
+
+// TestWebhook has a worker send a registered address a message that says nothing, and tells what came of it.
+func (e *Engine) TestWebhook(ctx context.Context, tenant, id string) (task.Attempt, error) {
+	var attempt task.Attempt
+	if _, err := e.endpoints.Get(ctx, tenant, id); err != nil {
+		return attempt, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patienceWithPing)
+	defer cancel()
+	message := "ping_" + strings.ToLower(rand.Text())
+	run, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: message, TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout,
+		WorkflowExecutionTimeout: patienceWithPing, StaticSummary: "test a webhook",
+	}, workflows.PingType, activities.PingRequest{Tenant: tenant, Endpoint: id, ID: message})
+	if err == nil {
+		err = run.Get(ctx, &attempt)
+	}
+	if err != nil {
+		return attempt, task.Errorf(task.Unavailable, "no worker sent the test in time; try again in a moment").Because(err)
+	}
+	return attempt, nil
+}
+
+// notice keeps who wants to hear of a task, and gives the key of it; "" when nobody does.
+func (e *Engine) notice(ctx context.Context, d task.Draft, f workflows.Facts) (string, error) {
+	if d.Email != "" && !e.Mail {
+		return "", noMail("/notify/email")
+	}
+	if w := d.Webhook; w != nil && storage.IsEndpointID(w.Secret) {
+		if _, err := e.endpoints.Get(ctx, d.Tenant, w.Secret); err != nil {
+			if task.AsError(err).Code == task.NotFound {
+				err = invalid("/webhook/secret", "no webhook %q is registered", w.Secret)
+			}
+			return "", err
+		}
+	}
+	ids, err := e.endpoints.IDs(ctx, d.Tenant)
+	if err != nil {
+		return "", task.Errorf(task.Unavailable, "the bucket cannot be read; nothing was started, try again in a moment").Because(err)
+	}
+	wanted := storage.Notice{Webhook: d.Webhook, Email: d.Email, Endpoints: ids}
+	if wanted.Nobody() {
+		return "", nil
+	}
+	key := storage.NoticeKey(f.ID, f.BodyHash[:16])
+	if err := e.Bucket.PutJSON(ctx, key, wanted); err != nil {
+		return "", task.Errorf(task.Unavailable, "the bucket cannot be written; nothing was started, try again in a moment").Because(err)
+	}
+	return key, nil
+}
+
+// Standing is Get without the result and without a closer look.
+func (e *Engine) Standing(ctx context.Context, tenant, id string) (task.Task, error) {
+	return e.glance(ctx, tenant, id)
+}
+
+// Deliveries lists the messages that tell of a task, the oldest first.
+func (e *Engine) Deliveries(ctx context.Context, tenant, id string) (task.Page[task.Delivery], error) {
+	page := task.Page[task.Delivery]{Object: "list", Data: []task.Delivery{}}
+	if _, err := e.glance(ctx, tenant, id); err != nil {
+		return page, err
+	}
+	all, err := e.deliveries.Of(ctx, id)
+	slices.SortFunc(all, func(a, b storage.Delivery) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	for _, d := range all {
+		now, err := e.asItIs(ctx, d)
+		if err != nil {
+			return page, err
+		}
+		page.Data = append(page.Data, now)
+	}
+	return page, err
+}
+
+// asItIs is a message with what its next attempt would find: that nobody wants it any more.
+func (e *Engine) asItIs(ctx context.Context, d storage.Delivery) (task.Delivery, error) {
+	out := d.Delivery
+	if d.Webhook == "" || d.Status != task.DeliveryPending {
+		return out, nil
+	}
+	to, err := e.endpoints.Get(ctx, d.Tenant, d.Webhook)
+	switch {
+	case err != nil && task.AsError(err).Code == task.NotFound:
+		out.Status, out.Detail, out.NextAttemptAt = task.DeliveryCancelled, "endpoint removed", nil
+	case err != nil:
+		return out, err
+	case to.Disabled != nil:
+		out.Status, out.Detail, out.NextAttemptAt = task.DeliveryDisabled, to.Disabled.Reason, nil
+	}
+	return out, nil
+}
+
+// Redeliver has a message sent again, now and whatever became of it: the same id, the same bytes, the schedule anew.
+// Of a task nothing is changed, and none is started.
+func (e *Engine) Redeliver(ctx context.Context, tenant, id string) (task.Delivery, error) {
+	d, err := e.deliveries.Get(ctx, id)
+	if err == nil && d.Tenant != tenant {
+		err = task.Errorf(task.NotFound, "no delivery %q", id)
+	}
+	if err != nil {
+		return task.Delivery{}, err
+	}
+	if d.Webhook != "" {
+		to, err := e.endpoints.Get(ctx, tenant, d.Webhook)
+		switch {
+		case err != nil && task.AsError(err).Code == task.NotFound:
+			return d.Delivery, task.Errorf(task.Conflict, "its webhook %s was removed", d.Webhook)
+		case err != nil:
+			return d.Delivery, err
+		case to.Disabled != nil:
+			return d.Delivery, task.Errorf(task.Conflict, "its webhook %s is disabled (%s); test it, which lifts that when the test arrives", d.Webhook, to.Disabled.Reason)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
+	_, err = e.Client.SignalWithStartWorkflow(ctx, id, workflows.SignalAgain, nil, client.StartWorkflowOptions{
+		TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout, StaticSummary: "deliver a message of " + d.Task + " again",
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+	}, workflows.DeliverType, activities.Addressed{ID: id, Receiver: activities.ReceiverOf(tenant, d.URL)})
+	if err != nil {
+		return d.Delivery, words(err, id)
+	}
+	out := d.Delivery
+	out.Status, out.Detail, out.NextAttemptAt = task.DeliveryPending, "", nil
+	return out, nil
+}
