@@ -54,6 +54,9 @@ func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, er
 		a.Log.Warn("records of rows that cannot be read; what they were paid for is asked for again", "task", req.Task.ID, "shard", req.Shard, "records", n)
 	}
 	run := &rowsRun{shardView: view, do: a, heart: heart}
+	if run.showsText() {
+		a.shows(ctx, heart, req.Task, &view.shard.From, plain)
+	}
 	if err := run.all(ctx); err != nil {
 		return RowsDone{}, err
 	}
@@ -68,6 +71,12 @@ type rowsRun struct {
 
 	mu    sync.Mutex
 	later time.Time // when the first of the calls that wait for long may be made; zero for none
+}
+
+// showsText reports whether a person may be waiting for the text of a shard: one of one text.
+func (r *rowsRun) showsText() bool {
+	_, writes := r.work.(*generation)
+	return writes && len(r.rows) == 1 && len(r.calls) == 1
 }
 
 // all makes every call that is left.
@@ -210,8 +219,12 @@ func (r *rowsRun) done() (d RowsDone, err error) {
 
 // asking is one call on its way.
 func (r *rowsRun) asking(c rowCall, key string) *asking {
+	diary := &rowDiary{}
+	if r.showsText() {
+		diary.shown = r.heart
+	}
 	q := &asking{
-		Activities: r.do, heart: &rowDiary{}, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
+		Activities: r.do, heart: diary, task: r.task, key: storage.RowFlaw(r.task.Lineage, key), tokens: c.tokens,
 	}
 	switch req := c.request.(type) {
 	case llm.Request:
@@ -224,10 +237,11 @@ func (r *rowsRun) asking(c rowCall, key string) *asking {
 	return q
 }
 
-// rowDiary is what is known of the calls for one row.
+// rowDiary is what is known of the calls for one row. The heart of the shard is told of the call whose text is shown.
 type rowDiary struct {
-	mu   sync.Mutex
-	beat Beat
+	mu    sync.Mutex
+	beat  Beat
+	shown *heart // nil for one among many
 }
 
 func (d *rowDiary) now() Beat {
@@ -242,6 +256,17 @@ func (d *rowDiary) note(change func(*Beat)) {
 	change(&d.beat)
 }
 
-func (d *rowDiary) tell(context.Context) {}
+func (d *rowDiary) tell(context.Context) {
+	if d.shown != nil {
+		d.shown.note(func(b *Beat) { b.Calls++ })
+	}
+}
+
+func (d *rowDiary) grew(p llm.Progress) {
+	d.note(func(b *Beat) { b.Bytes = p.Bytes })
+	if d.shown != nil {
+		d.shown.grew(p)
+	}
+}
 
 func (d *rowDiary) last(context.Context) Beat { return d.now() }

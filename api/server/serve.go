@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const (
 
 // Serve answers requests until ctx ends. Then it takes no new ones, answers long polls at once with
 // what they have, and gives the others, such as uploads, up to 20 seconds. It returns nil after an
-// orderly stop, also when some had to be cut off.
+// orderly stop, also when some had to be cut off. Streams end at once, and are told when to come back.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
@@ -68,7 +69,7 @@ func untilStop(ctx context.Context, most time.Duration) (context.Context, contex
 // and a patient one is not.
 func paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+		p := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), most: writeTime}
 		_ = p.control.SetWriteDeadline(time.Time{}) // what the request before left on this connection
 		next.ServeHTTP(p, r)
 	})
@@ -77,6 +78,31 @@ func paced(next http.Handler) http.Handler {
 type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	most    time.Duration // for one write
+}
+
+// hurry gives the writes to a writer less time, and gives the function that sends what was written on its way.
+func hurry(w http.ResponseWriter, most time.Duration) (flush func() error) {
+	for {
+		switch inner := w.(type) {
+		case *pacedWriter:
+			inner.most = most
+			return func() error {
+				inner.extend()
+				return inner.control.Flush()
+			}
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = inner.Unwrap()
+		default:
+			return http.NewResponseController(w).Flush
+		}
+	}
+}
+
+// Hijack hands over the connection, without a deadline.
+func (p *pacedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	_ = p.control.SetWriteDeadline(time.Time{})
+	return p.control.Hijack()
 }
 
 // Unwrap lets net/http find what else the writer can do.
@@ -95,4 +121,4 @@ func (p *pacedWriter) Write(data []byte) (int, error) {
 }
 
 // extend has no effect on writers that know no deadlines, as in some tests.
-func (p *pacedWriter) extend() { _ = p.control.SetWriteDeadline(time.Now().Add(writeTime)) }
+func (p *pacedWriter) extend() { _ = p.control.SetWriteDeadline(time.Now().Add(p.most)) }

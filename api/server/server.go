@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -23,6 +24,7 @@ type Tasks interface {
 	Requests
 	Outputs
 	Insight
+	Live
 }
 
 // Requests start, show and stop tasks.
@@ -37,6 +39,14 @@ type Requests interface {
 	Cancel(ctx context.Context, tenant, id string) (task.Task, error)
 	// Input hands a task what a person says. What it does not wait for is task.Conflict.
 	Input(ctx context.Context, tenant, id string, reply task.Reply) (task.Task, error)
+}
+
+// Live tells of tasks as they change. The caller closes the feeds.
+type Live interface {
+	// Events gives the states past a revision, the present one first, until the task has ended.
+	Events(ctx context.Context, tenant, id string, after int64) (task.Feed, error)
+	// AllEvents gives every task of a tenant that runs, that ended since a time, or that is new.
+	AllEvents(ctx context.Context, tenant string, since time.Time) (task.Feed, error)
 }
 
 // Outputs read what tasks have made.
@@ -69,12 +79,15 @@ type Hints interface {
 
 // Parts is what a server is made of.
 type Parts struct {
-	Tasks   Tasks
-	Hints   Hints // nil: callbacks of providers are answered, and have no effect
-	Files   Files
-	Kinds   []task.KindInfo
-	Keys    map[string]string // API key to tenant; none means one tenant, "default", and no keys
-	Limits  Limits
+	Tasks  Tasks
+	Hints  Hints // nil: callbacks of providers are answered, and have no effect
+	Files  Files
+	Kinds  []task.KindInfo
+	Keys   map[string]string // API key to tenant; none means one tenant, "default", and no keys
+	Limits Limits
+
+	Heartbeat time.Duration // between two signs of life of a stream; 0 means 15 seconds
+
 	Log     *slog.Logger
 	Version string
 }
@@ -106,6 +119,9 @@ func New(p Parts) (http.Handler, error) {
 
 func build(p Parts) (*server, error) {
 	s := &server{Parts: p}
+	if s.Heartbeat <= 0 {
+		s.Heartbeat = usualBeat
+	}
 	if err := s.compile(); err != nil {
 		return nil, err
 	}

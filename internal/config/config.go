@@ -25,6 +25,8 @@ type API struct {
 	PublicURL string `knob:"public_url" default:"" help:"address under which the world reaches this API, for providers of videos that tell of changes; empty means that they are not asked to"`
 	MaxBody   Bytes  `knob:"max_body" default:"8MiB" min:"1KiB" help:"largest JSON body of a request"`
 	MaxUpload Bytes  `knob:"max_upload" default:"512MiB" min:"1KiB" help:"largest file that can be uploaded"`
+
+	Heartbeat time.Duration `knob:"heartbeat" default:"15s" min:"100ms" help:"time between two signs of life of a stream of events; proxies cut streams that are silent for longer than they like"`
 }
 
 // Key lets whoever knows it act as a tenant.

@@ -21,13 +21,13 @@ import (
 const patience = 2 * time.Second
 
 // lookCloser finds out why a task does not move and what is being tried again. It costs a Describe
-// for each child at work; what it cannot find out it leaves open.
-func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
+// for each child at work; what it cannot find out it leaves open. It gives the activities that are pending.
+func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []*workflowpb.PendingActivityInfo {
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
 	switch {
 	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
-		return
+		return nil
 	case e.noWorker(ctx, t.Status):
 		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
 	}
@@ -45,6 +45,7 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
 	if t.Waiting == nil {
 		t.Waiting = throttled(pending)
 	}
+	return pending
 }
 
 // retrying tells of the call that has been tried most often.

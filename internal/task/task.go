@@ -89,9 +89,11 @@ type Progress struct {
 	ETA       *ETA   `json:"eta"`     // nil while it cannot be guessed
 }
 
-// ETA is an estimate from the speed so far.
+// ETA is an estimate of the time that is left, from the speed so far and from tasks like it that have ended here.
 type ETA struct {
 	Seconds int64 `json:"seconds"`
+	Low     int64 `json:"low" doc:"seconds that it will take at the least, in four of five cases"`
+	High    int64 `json:"high" doc:"seconds that it will take at the most, in four of five cases"`
 }
 
 // Counts counts items. Total = Succeeded + Failed + Cancelled + Running + Pending, always.
@@ -175,6 +177,8 @@ type ResultRef struct {
 // of the Temporal Web UI and empty when its address is not configured.
 type URLs struct {
 	Self      string `json:"self"`
+	Events    string `json:"events"`
+	WS        string `json:"ws"`
 	Cancel    string `json:"cancel"`
 	Input     string `json:"input"`
 	Result    string `json:"result"`
