@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"longhaul/api/server/servertest"
-	"longhaul/internal/client"
+	"longhaul/client"
 	"longhaul/internal/task"
 )
 
