@@ -55,7 +55,7 @@ func (f *feed) Next(ctx context.Context) (task.News, error) {
 		if f.ended {
 			return task.News{}, io.EOF
 		}
-		changed, pulse := f.engine.views.next(f.id), f.engine.views.pulse()
+		changed, pulse := f.engine.views.next(f.id), f.engine.views.pulse(f.id)
 		s, err := f.engine.see(ctx, f.id)
 		switch {
 		case ctx.Err() != nil:
@@ -80,10 +80,10 @@ func (f *feed) Next(ctx context.Context) (task.News, error) {
 }
 
 // pulse is how often a listener looks for what no history tells of: texts, and what a task waits for.
-func (vs *views) pulse() time.Duration {
+func (vs *views) pulse(id string) time.Duration {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	return vs.closerAge() + 10*time.Millisecond
+	return vs.closerAge(vs.get(id)) + 10*time.Millisecond
 }
 
 // take makes news of what is new in a sight.

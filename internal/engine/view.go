@@ -64,25 +64,45 @@ func newViews() *views {
 	return &views{live: map[string]*view{}, ended: ended}
 }
 
-// closerAge is how old what no history tells may be: what a task waits for and what it tries again. Whoever asks, looks for
-// that alone are some 250 a second at the most.
-func (vs *views) closerAge() time.Duration {
-	return max(time.Second, time.Duration(len(vs.live))*4*time.Millisecond)
+// closerAge is how old what no history tells may be: what a task waits for, what it tries again, what is being written.
+// Whoever asks, looks for that alone are some 100 a second at the most, and one a second for each text.
+func (vs *views) closerAge(v *view) time.Duration {
+	if len(v.last.text) > 0 {
+		return time.Second
+	}
+	return max(time.Second, time.Duration(len(vs.live))*10*time.Millisecond)
 }
 
-// known is a sight that holds now, or the name of the look that would give one.
-func (vs *views) known(id string) (s sight, ok bool, look string, turn int64) {
+// holds says how far what is known of a task holds.
+type holds int
+
+const (
+	nothing holds = iota // is known, or something has happened since
+	aging                // it is what the history tells, but some of it may have changed that no history tells
+	all                  // of it holds
+)
+
+// known is a sight, how far it holds, and the look that would give a new one.
+func (vs *views) known(id string) (s sight, h holds, look string, turn int64) {
 	if s, ok := vs.ended.Get(id); ok && time.Since(s.at) < endedFor {
-		return s, true, "", 0
+		return s, all, "", 0
 	}
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	v := vs.live[id]
 	if v == nil {
-		return s, false, fmt.Sprint(id, " ", vs.writes), 0
+		return s, nothing, fmt.Sprint(id, " ", vs.writes), 0
 	}
-	ok = !v.last.at.IsZero() && v.last.turn == v.turn && time.Since(v.heard) < vouchFor && time.Since(v.last.at) < vs.closerAge() && !v.last.due()
-	return v.last, ok, fmt.Sprint(id, " ", vs.writes, " ", v.turn), v.turn
+	age, limit := time.Since(v.last.at), vs.closerAge(v)
+	switch {
+	case v.last.at.IsZero() || v.last.turn != v.turn || time.Since(v.heard) >= vouchFor || v.last.due() || age > 2*limit:
+		h = nothing
+	case age > limit:
+		h = aging
+	default:
+		return v.last, all, "", v.turn
+	}
+	return v.last, h, fmt.Sprint(id, " ", vs.writes, " ", v.turn), v.turn
 }
 
 // keep notes what a look saw, unless it has seen less than an earlier one, and tells those who wait for what is new.
@@ -143,8 +163,8 @@ func (vs *views) wrote(id string) {
 
 // see shows a task, whoever's it is: as its watch vouches for it, or by a look that serves all who ask for one at the time.
 func (e *Engine) see(ctx context.Context, id string) (sight, error) {
-	s, ok, name, turn := e.views.known(id)
-	if ok {
+	s, known, name, turn := e.views.known(id)
+	if known == all {
 		return s, nil
 	}
 	look := e.views.looks.DoChan(name, func() (any, error) {
@@ -156,6 +176,9 @@ func (e *Engine) see(ctx context.Context, id string) (sight, error) {
 		e.views.keep(id, s)
 		return s, nil
 	})
+	if known == aging {
+		return s, nil // those who come next have the new one
+	}
 	select {
 	case <-ctx.Done():
 		return sight{}, ctx.Err()
