@@ -33,6 +33,7 @@ func (s *server) socket(ctx context.Context, in *socketRequest) (*stream, error)
 	}
 	return streaming(func(w http.ResponseWriter, r *http.Request) {
 		defer feed.Close()
+		defer asSocket(r.Context())()
 		conn, err := websocket.Accept(w, r, nil)
 		if err != nil {
 			return // it has been answered

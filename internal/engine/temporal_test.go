@@ -136,7 +136,7 @@ func (w *fakeWorkflow) info() *workflowpb.WorkflowExecutionInfo {
 		Execution: &commonpb.WorkflowExecution{WorkflowId: w.facts.ID, RunId: "run"}, Type: &commonpb.WorkflowType{Name: w.facts.Kind},
 		Status: w.temporal, StartTime: timestamppb.New(w.facts.CreatedAt), ExecutionTime: timestamppb.New(w.facts.CreatedAt),
 		SearchAttributes: &commonpb.SearchAttributes{},
-		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{workflows.MemoFacts: payload(w.facts), workflows.MemoState: payload(w.state)}},
+		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{workflows.MemoFacts: payload(w.facts), workflows.MemoState: payload(w.state)}},
 	}
 	if !w.closed.IsZero() {
 		info.CloseTime = timestamppb.New(w.closed)

@@ -20,6 +20,9 @@ const (
 	endedFor, mostEnded = time.Minute, 512
 	// mostVouched is how many tasks are watched for those who only ask again and again. Temporal bears some 1,200 long polls.
 	mostVouched = 600
+	// oldWait is how long a reader waits to see what no history tells, when that is old; mostSpare is how many such looks are
+	// made at a time: a Temporal that is slow is not asked all the more.
+	oldWait, mostSpare = 200*time.Millisecond, 16
 	// vouchFor is how long a watch vouches without having heard anything: Temporal ends a long poll after 20 seconds.
 	vouchFor = 30 * time.Second
 )
@@ -44,6 +47,7 @@ type views struct {
 	live   map[string]*view
 	ended  *lru.Cache[string, sight]
 	looks  singleflight.Group
+	spare  chan struct{} // one for each look that is made although the history tells of nothing
 	writes int64 // by this process, to any task
 }
 
@@ -61,7 +65,7 @@ type view struct {
 
 func newViews() *views {
 	ended, _ := lru.New[string, sight](mostEnded) // fails on a size below one alone
-	return &views{live: map[string]*view{}, ended: ended}
+	return &views{live: map[string]*view{}, ended: ended, spare: make(chan struct{}, mostSpare)}
 }
 
 // closerAge is how old what no history tells may be: what a task waits for, what it tries again, what is being written.
@@ -78,7 +82,8 @@ type holds int
 
 const (
 	nothing holds = iota // is known, or something has happened since
-	aging                // it is what the history tells, but some of it may have changed that no history tells
+	old                  // it is what the history tells, but what no history tells was looked at long ago
+	aging                // the same, a moment ago
 	all                  // of it holds
 )
 
@@ -95,8 +100,10 @@ func (vs *views) known(id string) (s sight, h holds, look string, turn int64) {
 	}
 	age, limit := time.Since(v.last.at), vs.closerAge(v)
 	switch {
-	case v.last.at.IsZero() || v.last.turn != v.turn || time.Since(v.heard) >= vouchFor || v.last.due() || age > 2*limit:
+	case v.last.at.IsZero() || v.last.turn != v.turn || time.Since(v.heard) >= vouchFor || v.last.due():
 		h = nothing
+	case age > 2*limit:
+		h = old
 	case age > limit:
 		h = aging
 	default:
@@ -168,6 +175,14 @@ func (e *Engine) see(ctx context.Context, id string) (sight, error) {
 		return s, nil
 	}
 	look := e.views.looks.DoChan(name, func() (any, error) {
+		if known != nothing {
+			select {
+			case e.views.spare <- struct{}{}:
+				defer func() { <-e.views.spare }()
+			default:
+				return s, nil
+			}
+		}
 		s, err := e.inspect(context.WithoutCancel(ctx), id)
 		if err != nil {
 			return s, err
@@ -176,12 +191,19 @@ func (e *Engine) see(ctx context.Context, id string) (sight, error) {
 		e.views.keep(id, s)
 		return s, nil
 	})
-	if known == aging {
+	var enough <-chan time.Time
+	switch known {
+	case aging:
 		return s, nil // those who come next have the new one
+	case old:
+		enough = time.After(oldWait)
+	default: // there is nothing else
 	}
 	select {
 	case <-ctx.Done():
 		return sight{}, ctx.Err()
+	case <-enough:
+		return s, nil
 	case result := <-look:
 		s, _ := result.Val.(sight)
 		return s, result.Err

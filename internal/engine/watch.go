@@ -131,10 +131,13 @@ func (e *Engine) follow(ctx context.Context, id string) {
 			return
 		case err != nil:
 			token = nil
-			pause(ctx, time.Second)
-			e.views.happened(id, time.Time{})
+			if pause(ctx, time.Second) {
+				e.views.happened(id, time.Time{})
+			}
 		case token == nil: // this run is over; a look tells whether another goes on
-			pause(ctx, 50*time.Millisecond)
+			if !pause(ctx, 50*time.Millisecond) {
+				return
+			}
 			e.views.happened(id, time.Time{})
 			if s, err := e.see(ctx, id); err == nil && s.task.Done {
 				return
@@ -162,9 +165,12 @@ func shows(events []*historypb.HistoryEvent) bool {
 	})
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// pause lets some time go by, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
+		return false
 	case <-time.After(d):
+		return true
 	}
 }
