@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,10 +41,7 @@ func snippet(t *testing.T, language, code string) *exec.Cmd {
 	path := filepath.Join(t.TempDir(), file)
 	args := []string{path}
 	if language == "go" {
-		dir, err := os.MkdirTemp(".", "testdata-snippet-")
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		path, args = filepath.Join(dir, file), []string{"run", "./" + dir}
+		args = []string{"run", path} // with the packages of this module
 	}
 	if _, err := exec.LookPath(language); err != nil {
 		t.Skipf("there is no %s on this machine", language)
@@ -124,9 +122,7 @@ func keepingBack(t *testing.T, to string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := httptest.NewRecorder()
 		pass.ServeHTTP(whole, r)
-		for name, values := range whole.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), whole.Header())
 		w.WriteHeader(whole.Code)
 		_, _ = io.Copy(w, whole.Body)
 	}))

@@ -82,8 +82,11 @@ func (s *stack) apiHere() (address string, asked calls) {
 	bucket, err := storage.Open(s.t.Context(), "file://"+filepath.Join(s.dir, "bucket"))
 	require.NoError(s.t, err)
 	tasks := engine.New(engine.Parts{Client: connection.Client, Namespace: connection.Namespace, Bucket: bucket})
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // the log is part of what a read costs
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = null.Close() })
 	h, err := server.New(server.Parts{
-		Tasks: tasks, Files: storage.NewFiles(bucket), Kinds: app.Kinds(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Limits: server.Limits{MaxBody: 1 << 20, MaxUpload: 1 << 20},
+		Tasks: tasks, Files: storage.NewFiles(bucket), Kinds: app.Kinds(), Log: slog.New(slog.NewTextHandler(null, nil)), Limits: server.Limits{MaxBody: 1 << 20, MaxUpload: 1 << 20},
 	})
 	require.NoError(s.t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -91,7 +94,10 @@ func (s *stack) apiHere() (address string, asked calls) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, ln, h, slog.New(slog.DiscardHandler)) }()
-	s.t.Cleanup(func() { stop(); <-ended })
+	s.t.Cleanup(func() {
+		stop()
+		require.NoError(s.t, <-ended)
+	})
 	return ln.Addr().String(), asked
 }
 
@@ -142,8 +148,11 @@ func BenchmarkStatusReads(b *testing.B) {
 			for b.Loop() {
 				poll(b, address, ids, pollers, 5*time.Second) // until all are watched
 				before, _ := asked.total()
+				cpu := cpuTime()
 				rate, latencies := poll(b, address, ids, pollers, 10*time.Second)
+				used := cpuTime() - cpu
 				after, text := asked.total()
+				b.ReportMetric(float64(used.Microseconds())/float64(len(latencies)), "cpu-us/read") // the poller's share included
 				b.Logf("all calls so far:%s", text)
 				b.ReportMetric(rate, "reads/s")
 				b.ReportMetric(float64(latencies[len(latencies)/2].Microseconds())/1000, "p50-ms")

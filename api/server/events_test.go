@@ -26,7 +26,7 @@ import (
 )
 
 // listen opens a stream of events.
-func listen(t *testing.T, address string, headers ...string) (*http.Response, *bufio.Reader) {
+func listen(t *testing.T, address string, headers ...string) (began, *bufio.Reader) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	require.NoError(t, err)
@@ -37,7 +37,14 @@ func listen(t *testing.T, address string, headers ...string) (*http.Response, *b
 	resp, err := (&http.Transport{}).RoundTrip(req)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = resp.Body.Close() })
-	return resp, bufio.NewReader(resp.Body)
+	return began{resp.StatusCode, resp.Header, resp.Body.Close}, bufio.NewReader(resp.Body)
+}
+
+// began is how an answer begins, and what ends it early.
+type began struct {
+	status int
+	header http.Header
+	leave  func() error
 }
 
 // block reads up to the next empty line; "" is the end.
@@ -80,9 +87,9 @@ func TestEvents_followATaskToItsEnd(t *testing.T) {
 	t.Parallel()
 	tasks, address, created := begun(t, nil)
 	resp, in := listen(t, address+"/v1/tasks/"+created.ID+"/events")
-	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, http.StatusOK, resp.status)
 	require.Equal(t, []string{"text/event-stream", "no-store", "no"},
-		[]string{resp.Header.Get("Content-Type"), resp.Header.Get("Cache-Control"), resp.Header.Get("X-Accel-Buffering")})
+		[]string{resp.header.Get("Content-Type"), resp.header.Get("Cache-Control"), resp.header.Get("X-Accel-Buffering")})
 	require.Equal(t, "retry: 2000\n", block(in))
 	first := block(in)
 	require.Contains(t, first, "id: 1\nevent: task\n")
@@ -130,10 +137,10 @@ func TestEvents_otherAnswers(t *testing.T) {
 			resp, in := listen(t, srv.URL+test.path, headers...)
 			text, err := io.ReadAll(in)
 			require.NoError(t, err)
-			require.Equal(t, test.status, resp.StatusCode, string(text))
+			require.Equal(t, test.status, resp.status, string(text))
 			require.Contains(t, string(text), test.contains)
 			if test.status >= 400 {
-				require.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
+				require.Equal(t, "application/problem+json", resp.header.Get("Content-Type"))
 			}
 		})
 	}
@@ -166,7 +173,7 @@ func TestPR01_silentStreams(t *testing.T) {
 	proxy := idleProxy(t, strings.TrimPrefix(address, "http://"), 500*time.Millisecond)
 	for _, way := range []string{address, "http://" + proxy} {
 		resp, in := listen(t, way+"/v1/tasks/"+created.ID+"/events")
-		require.Equal(t, "no", resp.Header.Get("X-Accel-Buffering"))
+		require.Equal(t, "no", resp.header.Get("X-Accel-Buffering"))
 		block(in)
 		block(in)
 		beats := 0
@@ -245,7 +252,7 @@ func TestPR03_reconnects(t *testing.T) {
 				last = id
 			}
 		}
-		_ = resp.Body.Close()
+		_ = resp.leave()
 		cuts++
 	}
 	require.Equal(t, "62", last)
@@ -395,7 +402,8 @@ func TestSocket(t *testing.T) {
 		Text   string
 		Offset int
 		Error  task.Error
-	}) {
+	},
+	) {
 		_, text, err := conn.Read(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(text, &m))

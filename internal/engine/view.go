@@ -22,7 +22,7 @@ const (
 	mostVouched = 600
 	// oldWait is how long a reader waits to see what no history tells, when that is old; mostSpare is how many such looks are
 	// made at a time: a Temporal that is slow is not asked all the more.
-	oldWait, mostSpare = 200*time.Millisecond, 16
+	oldWait, mostSpare = 200 * time.Millisecond, 16
 	// vouchFor is how long a watch vouches without having heard anything: Temporal ends a long poll after 20 seconds.
 	vouchFor = 30 * time.Second
 )
@@ -48,7 +48,7 @@ type views struct {
 	ended  *lru.Cache[string, sight]
 	looks  singleflight.Group
 	spare  chan struct{} // one for each look that is made although the history tells of nothing
-	writes int64 // by this process, to any task
+	writes int64         // by this process, to any task
 }
 
 // view is one of them.
