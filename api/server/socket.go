@@ -21,6 +21,9 @@ type socketRequest struct {
 
 // socket is events over WebSocket, with a way back: to cancel the task, and to say something to it.
 func (s *server) socket(ctx context.Context, in *socketRequest) (*stream, error) {
+	if _, err := s.Tasks.Get(ctx, tenant(ctx), in.ID); err != nil {
+		return nil, err
+	}
 	if !strings.EqualFold(in.request.Header.Get("Upgrade"), "websocket") {
 		return nil, task.Errorf(task.BadRequest, "this is for WebSocket; GET /v1/tasks/%s/events has the same as a stream", in.ID)
 	}
