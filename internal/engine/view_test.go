@@ -52,6 +52,7 @@ func TestViews_listenersShareLooks(t *testing.T) {
 	var told atomic.Int64
 	var all, came sync.WaitGroup
 	came.Add(listeners)
+	dawn := time.Now()
 	for range listeners {
 		all.Go(func() {
 			feed, err := e.Events(context.Background(), "acme", id, 0)
@@ -81,6 +82,7 @@ func TestViews_listenersShareLooks(t *testing.T) {
 		})
 	}
 	came.Wait()
+	require.LessOrEqual(t, f.describes.Load(), int64(10)+2*int64(time.Since(dawn).Seconds()), "they all came at once, as after a restart")
 	before, began := f.describes.Load(), time.Now()
 	for range changes {
 		f.move(id, nil)
