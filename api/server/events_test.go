@@ -383,17 +383,24 @@ func TestDP03_stop(t *testing.T) {
 	require.Less(t, time.Since(began), 15*time.Second)
 }
 
+// openSocket opens a WebSocket as a page of an origin would.
+func openSocket(t *testing.T, address, id, origin string) (conn *websocket.Conn, status int, err error) {
+	t.Helper()
+	conn, resp, err := websocket.Dial(t.Context(), strings.Replace(address, "http", "ws", 1)+"/v1/tasks/"+id+"/ws", //nolint:bodyclose // it is the connection
+		&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
+	if resp != nil {
+		status = resp.StatusCode
+	}
+	return conn, status, err
+}
+
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	tasks, address, created := begun(t, nil)
-	dial := func(origin string) (*websocket.Conn, *http.Response, error) {
-		return websocket.Dial(t.Context(), strings.Replace(address, "http", "ws", 1)+"/v1/tasks/"+created.ID+"/ws",
-			&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
-	}
-	_, resp, err := dial("https://elsewhere.example")
+	_, status, err := openSocket(t, address, created.ID, "https://elsewhere.example")
 	require.Error(t, err)
-	require.Equal(t, http.StatusForbidden, resp.StatusCode)
-	conn, _, err := dial(address)
+	require.Equal(t, http.StatusForbidden, status)
+	conn, _, err := openSocket(t, address, created.ID, address)
 	require.NoError(t, err)
 	defer func() { _ = conn.CloseNow() }()
 	hear := func() (m struct {
@@ -443,7 +450,7 @@ func TestSocket_stop(t *testing.T) {
 	address, stop := serve(t, h)
 	created, _, err := tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
 	require.NoError(t, err)
-	conn, _, err := websocket.Dial(t.Context(), "ws://"+address+"/v1/tasks/"+created.ID+"/ws", nil)
+	conn, _, err := openSocket(t, "http://"+address, created.ID, "http://"+address)
 	require.NoError(t, err)
 	_, _, err = conn.Read(t.Context())
 	require.NoError(t, err)
