@@ -51,6 +51,7 @@ var shut = map[string][]string{
 	"internal/engine": {module + "/api", module + "/internal/app", module + "/internal/config", "github.com/gin-gonic/gin"},
 
 	"api":     {module + "/activities", module + "/workflows", "go.temporal.io"},
+	"client":  {module + "/api", module + "/activities", module + "/workflows", module + "/internal/engine", module + "/internal/app", "go.temporal.io"},
 	"starter": {module + "/activities", module + "/workflows", module + "/internal/engine", "go.temporal.io", "github.com/gin-gonic/gin"},
 }
 

@@ -137,6 +137,7 @@ func (a *Activities) AgentTurn(ctx context.Context, req TurnRequest) (Turn, erro
 			return Turn{}, err
 		}
 	}
+	a.shows(ctx, heart, req.Task, nil, plain)
 	answer, err := a.ask(ctx, heart, req.Task, stepTurn, ask)
 	if err != nil {
 		return Turn{}, err

@@ -128,9 +128,8 @@ func (q *asking) call(ctx context.Context) (entry, error) {
 
 // complete asks a target for an answer in words.
 func (q *asking) complete(ctx context.Context, target router.Target) (entry, llm.Limits, error) {
-	response, err := target.Provider.Model.Complete(ctx, q.request(target), func(p llm.Progress) {
-		q.heart.note(func(b *Beat) { b.Bytes = p.Bytes })
-	})
+	q.heart.grew(llm.Progress{})
+	response, err := target.Provider.Model.Complete(ctx, q.request(target), q.heart.grew)
 	return entry{Response: response}, response.Limits, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"longhaul/internal/llm"
 	"longhaul/internal/task"
 	"longhaul/internal/video"
 )
@@ -38,6 +39,7 @@ type Beat struct {
 	Tries  []task.FailedTry `json:",omitempty"` // the last calls that failed
 
 	Watch *video.Watch `json:",omitempty"` // of a job that is being polled; nil for nothing yet
+	Live  *Live        `json:",omitempty"` // the text that is being written; nil where nobody is shown it
 }
 
 // lost is how many calls nobody knows the end of: their worker was lost.
@@ -74,6 +76,7 @@ type diary interface {
 	now() Beat
 	note(change func(*Beat))
 	tell(ctx context.Context)      // that a call begins
+	grew(p llm.Progress)           // the answer of a call
 	last(ctx context.Context) Beat // what the next attempt must know
 }
 
@@ -81,6 +84,7 @@ type diary interface {
 type heart struct {
 	mu   sync.Mutex
 	beat Beat
+	show *show // how its text is shown; nil for not at all
 	stop chan struct{}
 	once sync.Once
 	done sync.WaitGroup
@@ -94,7 +98,7 @@ func startHeart(ctx context.Context, stage string) *heart {
 		// Details that cannot be read are those of another version: start afresh.
 		_ = activity.GetHeartbeatDetails(ctx, &h.beat)
 	}
-	h.beat.Stage = stage
+	h.beat.Stage, h.beat.Live = stage, nil
 	h.done.Go(func() { h.run(ctx) })
 	return h
 }
@@ -109,6 +113,7 @@ func (h *heart) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			h.tellText(ctx)
 			if paused(ctx) {
 				beatPaused(ctx, h.now())
 			} else {

@@ -102,6 +102,7 @@ func (a *Activities) AnswerQuestion(ctx context.Context, req QuestionRequest) (F
 		result.Note = "no passage has any word of the question; ask in other words, or with the mode full"
 		return Found{}, a.completeQA(ctx, req.Task, req.Question, req.SoFar, Answer{}, result)
 	}
+	a.showsAnswer(ctx, heart, req.Task, p)
 	answer, said, err := a.askQA(ctx, heart, req.Task, stepAnswer, p.orders(answerOrder, req.May), p.material(x, passages, req.Question))
 	if err != nil {
 		return Found{}, err
@@ -143,6 +144,13 @@ func shown(passages []int) map[int]bool {
 		set[n] = true
 	}
 	return set
+}
+
+// showsAnswer has the answer to a task's only question shown while it is being written.
+func (a *Activities) showsAnswer(ctx context.Context, heart *heart, t Task, p qaPaper) {
+	if len(p.Questions) == 1 {
+		a.shows(ctx, heart, t, new(0), answerSoFar)
+	}
 }
 
 // askQA makes one call for an answer in the form of a reply.

@@ -117,6 +117,9 @@ func (a *Activities) combineQA(ctx context.Context, heart *heart, req FindingsRe
 		parts[i] = quote("finding", fmt.Sprint(i+1), string(told))
 	}
 	material := strings.Join(append(parts, p.asked(req.Question)), "\n")
+	if req.Item != nil {
+		a.showsAnswer(ctx, heart, req.Task, p)
+	}
 	answer, said, err := a.askQA(ctx, heart, req.Task, stepFinding, p.orders(findingOrder, false), material)
 	return answer, said.check(x, offered), err
 }

@@ -55,6 +55,9 @@ func (a *Activities) RunRows(ctx context.Context, req RowsRequest) (RowsDone, er
 		a.Log.Warn("records of rows that cannot be read; what they were paid for is asked for again", "task", req.Task.ID, "shard", req.Shard, "records", n)
 	}
 	run := &rowsRun{shardView: view, do: a, heart: heart}
+	if run.showsText() {
+		a.shows(ctx, heart, req.Task, &view.shard.From, plain)
+	}
 	if err := run.all(ctx); err != nil {
 		return RowsDone{}, err
 	}
@@ -70,6 +73,12 @@ type rowsRun struct {
 	mu    sync.Mutex
 	later time.Time // when the first of the calls that wait for long may be made; zero for none
 	held  bool      // calls were left because the task is paused
+}
+
+// showsText reports whether a person may be waiting for the text of a shard: one of one text.
+func (r *rowsRun) showsText() bool {
+	_, writes := r.work.(*generation)
+	return writes && len(r.rows) == 1 && len(r.calls) == 1
 }
 
 // all makes every call that is left.
@@ -247,6 +256,9 @@ func (r *rowsRun) asking(c rowCall, left *Beat) *asking {
 	if left != nil {
 		diary.beat = *left
 	}
+	if r.showsText() {
+		diary.shown = r.heart
+	}
 	q := &asking{
 		Activities: r.do, heart: diary, task: r.task, key: storage.RowFlaw(r.task.Lineage, c.key), tokens: c.tokens,
 	}
@@ -261,10 +273,11 @@ func (r *rowsRun) asking(c rowCall, left *Beat) *asking {
 	return q
 }
 
-// rowDiary is what is known of the calls for one row.
+// rowDiary is what is known of the calls for one row. The heart of the shard is told of the call whose text is shown.
 type rowDiary struct {
-	mu   sync.Mutex
-	beat Beat
+	mu    sync.Mutex
+	beat  Beat
+	shown *heart // nil for one among many
 }
 
 func (d *rowDiary) now() Beat {
@@ -279,6 +292,17 @@ func (d *rowDiary) note(change func(*Beat)) {
 	change(&d.beat)
 }
 
-func (d *rowDiary) tell(context.Context) {}
+func (d *rowDiary) tell(context.Context) {
+	if d.shown != nil {
+		d.shown.note(func(b *Beat) { b.Calls++ })
+	}
+}
+
+func (d *rowDiary) grew(p llm.Progress) {
+	d.note(func(b *Beat) { b.Bytes = p.Bytes })
+	if d.shown != nil {
+		d.shown.grew(p)
+	}
+}
 
 func (d *rowDiary) last(context.Context) Beat { return d.now() }

@@ -28,13 +28,15 @@ type CombineRequest struct {
 	Index   int
 	Answers []string // ledger keys, in order
 	Digest  bool
+	Last    bool       // of the digest: its answer is the digest
 	Item    *ItemSoFar // set when this call completes the document
 }
 
 // DigestRequest asks for one summary over the finished items of a range.
 type DigestRequest struct {
 	Task     Task
-	From, To int // item indexes, To excluded
+	From, To int  // item indexes, To excluded
+	Last     bool // its answer is the digest
 }
 
 // The steps under which answers stand in the ledger. A name is for ever: a change of it would pay
@@ -66,6 +68,7 @@ func (a *Activities) SummarisePart(ctx context.Context, req PartRequest) (Answer
 		stage += fmt.Sprintf(", part %d of %d", req.Number, req.Of)
 	}
 	heart.note(func(b *Beat) { b.Stage = stage })
+	a.showsSummary(ctx, heart, req.Task, paper, req.Index, req.Item)
 	answer, err := a.ask(ctx, heart, req.Task, stepPart, llm.Request{Messages: []llm.Message{
 		{Role: "system", Content: paper.Style.orders("Summarise " + about + " that the user gives you.")},
 		{Role: "user", Content: quote("document", work.Label, string(text))},
@@ -88,10 +91,14 @@ func (a *Activities) CombineAnswers(ctx context.Context, req CombineRequest) (An
 		}
 		return answer, a.complete(ctx, req.Task, req.Index, req.Item, answer)
 	}
-	paper, err := a.style(ctx, req.Task, req.Group)
-	if err != nil {
+	var paper groupPaper
+	if err := a.Bucket.GetJSON(ctx, storage.GroupKey(req.Task.ID, req.Group), &paper); err != nil {
 		return Answer{}, err
 	}
+	if req.Last {
+		a.shows(ctx, heart, req.Task, nil, plain)
+	}
+	a.showsSummary(ctx, heart, req.Task, paper, req.Index, req.Item)
 	parts := make([]string, len(req.Answers))
 	for i, key := range req.Answers {
 		text, err := a.text(ctx, key)
@@ -105,7 +112,7 @@ func (a *Activities) CombineAnswers(ctx context.Context, req CombineRequest) (An
 		step, order = stepDigest, "The user gives you summaries of groups of documents. "+overAll
 	}
 	answer, err := a.ask(ctx, heart, req.Task, step, llm.Request{Messages: []llm.Message{
-		{Role: "system", Content: paper.orders(order)},
+		{Role: "system", Content: paper.Style.orders(order)},
 		{Role: "user", Content: strings.Join(parts, "\n")},
 	}})
 	if err != nil {
@@ -143,10 +150,20 @@ func (a *Activities) DigestItems(ctx context.Context, req DigestRequest) (Answer
 	if len(parts) == 0 {
 		return Answer{}, nil
 	}
+	if req.Last {
+		a.shows(ctx, heart, req.Task, nil, plain)
+	}
 	return a.ask(ctx, heart, req.Task, stepDigest, llm.Request{Messages: []llm.Message{
 		{Role: "system", Content: paper.orders("The user gives you summaries of documents. " + overAll)},
 		{Role: "user", Content: strings.Join(parts, "\n")},
 	}})
+}
+
+// showsSummary has a document's summary shown while it is being written, where one is all that its group writes.
+func (a *Activities) showsSummary(ctx context.Context, heart *heart, t Task, p groupPaper, index int, so *ItemSoFar) {
+	if so != nil && len(p.Documents) == 1 {
+		a.shows(ctx, heart, t, &index, plain)
+	}
 }
 
 func (a *Activities) style(ctx context.Context, t Task, group int) (style, error) {

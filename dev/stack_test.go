@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
-	"longhaul/internal/client"
+	"longhaul/client"
 	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"longhaul/internal/client"
+	"longhaul/client"
 	"longhaul/internal/task"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"longhaul/internal/client"
+	"longhaul/client"
 	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )

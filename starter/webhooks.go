@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"longhaul/internal/client"
+	"longhaul/client"
 	"longhaul/internal/task"
 )
 

@@ -220,7 +220,7 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 	fanIn := s.Plan.FanIn
 	answers := make([]activities.Answer, (s.Plan.Documents+fanIn-1)/fanIn)
 	errs := each(ctx, callsAtOnce, len(answers), func(ctx workflow.Context, i int) (err error) {
-		req := activities.DigestRequest{Task: s.run.Facts.task(), From: i * fanIn, To: min((i+1)*fanIn, s.Plan.Documents)}
+		req := activities.DigestRequest{Task: s.run.Facts.task(), From: i * fanIn, To: min((i+1)*fanIn, s.Plan.Documents), Last: len(answers) == 1}
 		answers[i], err = s.ask(ctx, fmt.Sprintf("digest of documents %d to %d", req.From+1, req.To), call.DigestItems, req)
 		return err
 	})
@@ -231,8 +231,8 @@ func (s *summary) overAll(ctx workflow.Context) (activities.Answer, error) {
 	if len(found) == 1 {
 		return activities.Answer{Key: found[0]}, nil
 	}
-	return reduce(ctx, fanIn, found, func(ctx workflow.Context, answers []string, _ bool) (activities.Answer, error) {
-		req := activities.CombineRequest{Task: s.run.Facts.task(), Answers: answers, Digest: true}
+	return reduce(ctx, fanIn, found, func(ctx workflow.Context, answers []string, last bool) (activities.Answer, error) {
+		req := activities.CombineRequest{Task: s.run.Facts.task(), Answers: answers, Digest: true, Last: last}
 		return s.ask(ctx, fmt.Sprintf("digest of %d digests", len(answers)), call.CombineAnswers, req)
 	})
 }

@@ -163,6 +163,7 @@ func headAsGet(next http.Handler) http.Handler {
 		if r.Method == http.MethodHead {
 			r = r.Clone(r.Context())
 			r.Method = http.MethodGet
+			r.Header.Del("Accept") // there is no head of a stream
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -19,6 +19,9 @@ func (s *server) routes() {
 	handle(s, operation("resume-task", "POST /v1/tasks/{id}/resume", http.StatusAccepted, "Let a paused task go on"), s.resume)
 	handle(s, operation("replay-task", "POST /v1/tasks/{id}/replay", http.StatusAccepted, "Run a task that has ended again: what was paid for is reused"), s.replay)
 	handle(s, operation("input-task", "POST /v1/tasks/{id}/input", http.StatusAccepted, "Approve or deny a call, answer a question, or send a message"), s.input)
+	handle(s, streams(operation("task-events", "GET /v1/tasks/{id}/events", http.StatusOK, "Follow a task to its end as Server-Sent Events"), eventStream, "application/json"), s.events)
+	handle(s, streams(operation("task-socket", "GET /v1/tasks/{id}/ws", http.StatusOK, "Follow a task, and answer it, over WebSocket"), "application/json"), s.socket)
+	handle(s, streams(operation("all-events", "GET /v1/events", http.StatusOK, "Follow all tasks as Server-Sent Events"), eventStream), s.allEvents)
 	handle(s, streams(operation("get-result", "GET /v1/tasks/{id}/result", http.StatusOK, "Read the result of a task"), "application/json"), s.result)
 	handle(s, operation("list-items", "GET /v1/tasks/{id}/items", http.StatusOK, "List the items of a task, also while it runs"), s.items)
 	handle(s, streams(operation("get-items", "GET /v1/tasks/{id}/items.jsonl", http.StatusOK, "Read all items of a task, one JSON object a line"), linesType), s.itemLines)
@@ -75,9 +78,13 @@ func open(op huma.Operation) huma.Operation {
 	return op
 }
 
-// streams says that an operation answers with bytes of a type instead of a described object.
-func streams(op huma.Operation, contentType string) huma.Operation {
-	op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{}}}}
+// streams says that an operation answers with bytes of one of some types instead of a described object.
+func streams(op huma.Operation, contentTypes ...string) huma.Operation {
+	content := map[string]*huma.MediaType{}
+	for _, contentType := range contentTypes {
+		content[contentType] = &huma.MediaType{Schema: &huma.Schema{}}
+	}
+	op.Responses["200"] = &huma.Response{Description: "OK", Content: content}
 	return op
 }
 

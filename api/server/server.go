@@ -25,6 +25,7 @@ type Tasks interface {
 	Outputs
 	Insight
 	Failures
+	Live
 }
 
 // Requests start, show and stop tasks.
@@ -54,6 +55,14 @@ type Failures interface {
 	// ReplayDead runs one again, once however often it is asked to; replayed tells that it was before.
 	ReplayDead(ctx context.Context, tenant, id string, order task.ReplayOrder) (t task.Task, replayed bool, err error)
 	Discard(ctx context.Context, tenant, id, reason string) (task.DeadLetter, error)
+}
+
+// Live tells of tasks as they change. The caller closes the feeds.
+type Live interface {
+	// Events gives the states past a revision, the present one first, until the task has ended.
+	Events(ctx context.Context, tenant, id string, after int64) (task.Feed, error)
+	// AllEvents gives every task of a tenant that runs, that ended since a time, or that is new.
+	AllEvents(ctx context.Context, tenant string, since time.Time) (task.Feed, error)
 }
 
 // Outputs read what tasks have made.
@@ -100,10 +109,13 @@ type Parts struct {
 	Kinds    []task.KindInfo
 	Keys     map[string]string // API key to tenant; none means one tenant, "default", and no keys
 	Limits   Limits
-	Meter    Meter        // nil: nothing is counted
-	Metrics  http.Handler // answers under /metrics, nil: nobody does
-	Log      *slog.Logger
-	Version  string
+
+	Heartbeat time.Duration // between two signs of life of a stream; 0 means 15 seconds
+
+	Meter   Meter        // nil: nothing is counted
+	Metrics http.Handler // answers under /metrics, nil: nobody does
+	Log     *slog.Logger
+	Version string
 }
 
 // Limits are the sizes, in bytes, above which a request is refused.
@@ -134,6 +146,9 @@ func New(p Parts) (http.Handler, error) {
 
 func build(p Parts) (*server, error) {
 	s := &server{Parts: p}
+	if s.Heartbeat <= 0 {
+		s.Heartbeat = usualBeat
+	}
 	if err := s.compile(); err != nil {
 		return nil, err
 	}

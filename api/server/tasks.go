@@ -35,9 +35,26 @@ func answer(status int, t task.Task) *taskAnswer {
 	whole(&t)
 	a := &taskAnswer{Status: status, ETag: etag(t), CacheControl: "private, no-cache", Body: t}
 	if status == http.StatusAccepted {
-		a.Location, a.RetryAfter = "/v1/tasks/"+t.ID, "1"
+		a.Location = "/v1/tasks/" + t.ID
+	}
+	if !t.Done {
+		a.RetryAfter = strconv.Itoa(askAgain(t, time.Now()))
 	}
 	return a
+}
+
+// askAgain is after how many seconds it is worth asking again, for those who can neither listen nor wait: soon while a task
+// is young or near its end, later while it is neither.
+func askAgain(t task.Task, now time.Time) int {
+	const most = 15.0
+	seconds := now.Sub(t.CreatedAt).Seconds() / 20
+	switch {
+	case t.Status == task.Scheduled && t.ScheduledAt != nil:
+		seconds = t.ScheduledAt.Sub(now).Seconds()
+	case t.Progress.ETA != nil:
+		seconds = min(seconds, float64(t.Progress.ETA.Seconds)/4)
+	}
+	return int(max(1, min(seconds, most)))
 }
 
 // whole gives a task the maps that it must have, empty where there is nothing in them.

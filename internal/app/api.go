@@ -78,7 +78,8 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 		Meter: a.Metrics, Metrics: numbers,
 		Tasks: tasks, Hints: hints, Webhooks: tasks,
 		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: task.Version,
-		Limits: server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},
+		Heartbeat: a.Config.API.Heartbeat,
+		Limits:    server.Limits{MaxBody: int64(a.Config.API.MaxBody), MaxUpload: int64(a.Config.API.MaxUpload)},
 	})
 	if err != nil {
 		return err

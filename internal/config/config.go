@@ -29,6 +29,7 @@ type API struct {
 	StalledAfter time.Duration `knob:"stalled_after" default:"10m" min:"1s" help:"how long nothing may move in a task before it says that it stalled, and what it waits for"`
 	MaxBody      Bytes         `knob:"max_body" default:"8MiB" min:"1KiB" help:"largest JSON body of a request"`
 	MaxUpload    Bytes         `knob:"max_upload" default:"512MiB" min:"1KiB" help:"largest file that can be uploaded"`
+	Heartbeat    time.Duration `knob:"heartbeat" default:"15s" min:"100ms" help:"time between two signs of life of a stream of events; proxies cut streams that are silent for longer than they like"`
 }
 
 // Key lets whoever knows it act as a tenant.

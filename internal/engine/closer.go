@@ -21,17 +21,17 @@ import (
 const patience = 2 * time.Second
 
 // lookCloser finds out why a task does not move and what is being tried again. It costs a Describe
-// for each child at work; what it cannot find out it leaves open.
-func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
+// for each child at work; what it cannot find out it leaves open. It gives the activities that are pending.
+func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []*workflowpb.PendingActivityInfo {
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
 	switch {
 	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
-		return
+		return nil
 	case e.noWorker(ctx, t.Status):
 		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
 	}
-	found := sight{pending: d.raw.RawResponse.GetPendingActivities()}
+	found := findings{pending: d.raw.RawResponse.GetPendingActivities()}
 	found.decision(d.raw.RawResponse)
 	for _, child := range d.raw.RawResponse.GetPendingChildren() {
 		described, err := e.Client.DescribeWorkflow(ctx, child.GetWorkflowId(), "")
@@ -51,6 +51,7 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) {
 		t.Waiting = throttled(found.pending)
 	}
 	t.Stalled = e.stalled(*t, found)
+	return found.pending
 }
 
 // retrying tells of the call that has been tried most often.

@@ -43,13 +43,15 @@ type Parts struct {
 }
 
 // Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
-// another engine on the same Temporal and bucket would miss.
+// another engine on the same Temporal and bucket would miss: what it remembers for readers, it can look up.
 type Engine struct {
 	Parts
 	files      storage.Files
 	endpoints  storage.Endpoints
 	deliveries storage.Deliveries
-	watchers   watchers
+	views      *views
+	tenants    tenants
+	paces      *paces
 	workers    workerWatch
 	system     systemCache
 }
@@ -62,10 +64,13 @@ func New(p Parts) *Engine {
 	if p.Priced == nil {
 		p.Priced = func(string, string) bool { return false }
 	}
-	return &Engine{
+	e := &Engine{
 		Parts: p, files: storage.NewFiles(p.Bucket), endpoints: storage.NewEndpoints(p.Bucket), deliveries: storage.NewDeliveries(p.Bucket),
-		watchers: watchers{live: map[string]*watcher{}},
+		views: newViews(), tenants: tenants{live: map[string]*crowd{}},
 	}
+	e.Client = attentive{p.Client, e.views.wrote}
+	e.paces = newPaces(e.finished)
+	return e
 }
 
 // Create accepts a draft as a task. When it returns without an error the task is kept and every
@@ -274,7 +279,7 @@ func (e *Engine) earlier(ctx context.Context, d task.Draft) (t task.Task, found 
 		return t, false, task.Errorf(task.KeyReused,
 			"the Idempotency-Key was used for another request; its task is %s. Use a new key for a new request", was.facts.ID)
 	}
-	t, err = e.task(ctx, was)
+	t, _, err = e.whole(ctx, was)
 	return t, true, err
 }
 

@@ -14,7 +14,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
 
 	"longhaul/internal/task"
@@ -69,16 +68,13 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 // looked at; what it calls ended has said its last words.
 func (e *Engine) listed(ctx context.Context, tenant string, execution *workflowpb.WorkflowExecutionInfo) (task.Task, error) {
 	if execution.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return e.Get(ctx, tenant, execution.GetExecution().GetWorkflowId())
+		s, err := e.seeOf(ctx, tenant, execution.GetExecution().GetWorkflowId())
+		return s.task, err
 	}
-	var f workflows.Facts
-	var s workflows.Snapshot
-	fields := execution.GetMemo().GetFields()
-	decode := converter.GetDefaultDataConverter()
-	if decode.FromPayload(fields[workflows.MemoFacts], &f) != nil || decode.FromPayload(fields[workflows.MemoState], &s) != nil {
-		return e.Get(ctx, tenant, execution.GetExecution().GetWorkflowId())
+	if t, ok := e.inList(execution); ok {
+		return t, nil
 	}
-	return e.build(f, s, status{temporal: execution.GetStatus(), closeTime: execution.GetCloseTime().AsTime()}), nil
+	return e.Get(ctx, tenant, execution.GetExecution().GetWorkflowId())
 }
 
 func query(tenant string, f task.Filter) string {

@@ -13,18 +13,18 @@ import (
 // Pause holds a task and everything that works for it: no call is made that costs money, and those that run are finished. A task that is paused
 // already stays as it is; one that has not begun, or is ending, is task.Conflict.
 func (e *Engine) Pause(ctx context.Context, tenant, id, reason string) (task.Task, error) {
-	return e.hold(ctx, tenant, id, workflows.Pause{On: true, Reason: reason})
+	return e.sayPause(ctx, tenant, id, workflows.Pause{On: true, Reason: reason})
 }
 
 // Resume lets a paused task go on. One that is not paused stays as it is.
 func (e *Engine) Resume(ctx context.Context, tenant, id string) (task.Task, error) {
-	return e.hold(ctx, tenant, id, workflows.Pause{})
+	return e.sayPause(ctx, tenant, id, workflows.Pause{})
 }
 
 // heardWithin is how long the answer to a pause waits for the task to have heard of it: without a worker it hears of it later.
 const heardWithin = time.Second
 
-func (e *Engine) hold(ctx context.Context, tenant, id string, said workflows.Pause) (task.Task, error) {
+func (e *Engine) sayPause(ctx context.Context, tenant, id string, said workflows.Pause) (task.Task, error) {
 	t, err := e.glance(ctx, tenant, id)
 	switch {
 	case err != nil:

@@ -37,12 +37,13 @@ func (s status) open() bool {
 }
 
 // Get tells how a task stands. An id that is malformed, unknown or another tenant's is task.NotFound.
+// Who asks again is answered from a watch of the task, for some seconds after the last reader.
 func (e *Engine) Get(ctx context.Context, tenant, id string) (task.Task, error) {
-	d, err := e.describe(ctx, tenant, id)
-	if err != nil {
-		return task.Task{}, err
+	s, err := e.seeOf(ctx, tenant, id)
+	if err == nil && !s.task.Done {
+		e.noteRead(id)
 	}
-	return e.task(ctx, d)
+	return s.task, err
 }
 
 // patienceWithTemporal is how long one question to Temporal may take: while it is down, the client
@@ -99,24 +100,25 @@ func (e *Engine) look(ctx context.Context, id string) (description, error) {
 	return d, nil
 }
 
-// task makes the whole task of a description, with what only a closer look tells.
-func (e *Engine) task(ctx context.Context, d description) (task.Task, error) {
-	t := e.build(d.facts, d.snapshot, d.status)
+// whole makes the whole task of a description, with what only a closer look tells, and the texts that are being written.
+func (e *Engine) whole(ctx context.Context, d description) (t task.Task, text []growing, err error) {
+	t = e.build(d.facts, d.snapshot, d.status)
 	if !t.Done {
-		e.lookCloser(ctx, &t, d)
-		return t, nil
+		text = growingIn(e.lookCloser(ctx, &t, d))
+		t.Progress.ETA = e.paces.eta(t)
+		return t, text, nil
 	}
 	if t.ResultRef == nil || t.ResultRef.Bytes > task.InlineResultLimit {
-		return t, nil
+		return t, nil, nil
 	}
 	data, err := e.Bucket.Get(ctx, storage.ResultKey(t.ID))
 	if errors.Is(err, storage.ErrNotFound) {
-		return t, nil // removed since: the reference says so when it is followed
+		return t, nil, nil // removed since: the reference says so when it is followed
 	}
 	if err == nil {
 		t.Result, t.ResultRef = data, nil
 	}
-	return t, err
+	return t, nil, err
 }
 
 // build puts a task together from its memo and from what Temporal knows.
@@ -206,7 +208,8 @@ func pausedBecause(h workflows.Held) string {
 func (e *Engine) urls(id string) task.URLs {
 	self := "/v1/tasks/" + id
 	u := task.URLs{
-		Self: self, Cancel: self + "/cancel", Pause: self + "/pause", Resume: self + "/resume", Replay: self + "/replay", Input: self + "/input", Result: self + "/result", Items: self + "/items",
+		Self: self, Events: self + "/events", WS: self + "/ws", Cancel: self + "/cancel", Pause: self + "/pause", Resume: self + "/resume",
+		Replay: self + "/replay", Input: self + "/input", Deliveries: self + "/deliveries", Result: self + "/result", Items: self + "/items",
 		Artifacts: self + "/artifacts", Timeline: self + "/timeline",
 	}
 	if e.UIURL != "" {

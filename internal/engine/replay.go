@@ -40,9 +40,8 @@ func (e *Engine) ReplayDead(ctx context.Context, tenant, id string, order task.R
 		return t, false, task.Errorf(task.Conflict, "the dead letter was discarded: %s. To run the task again all the same, use /v1/tasks/%s/replay", g.Reason, id)
 	}
 	replay := workflows.ReplayID(id)
-	if was, err := e.describe(ctx, tenant, replay); err == nil {
-		t, err := e.task(ctx, was)
-		return t, true, err
+	if t, err := e.Get(ctx, tenant, replay); err == nil {
+		return t, true, nil
 	}
 	return e.again(ctx, g, replay, order)
 }
@@ -107,7 +106,7 @@ func (e *Engine) sameOrder(ctx context.Context, f workflows.Facts) (task.Task, e
 	if was.facts.BodyHash != f.BodyHash && f.ID != workflows.ReplayID(f.ReplayOf) {
 		return task.Task{}, task.Errorf(task.KeyReused, "the Idempotency-Key was used for another request; its task is %s. Use a new key for a new request", f.ID)
 	}
-	return e.task(ctx, was)
+	return e.Get(ctx, f.Tenant, f.ID)
 }
 
 // noteReplay takes the dead letter of a task, if there is one, out of the open ones.

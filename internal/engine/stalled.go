@@ -14,15 +14,15 @@ import (
 	"longhaul/workflows"
 )
 
-// sight is what a closer look found: the steps of a task and its children, and the decision that has failed most often.
-type sight struct {
+// findings is what a closer look found: the steps of a task and its children, and the decision that has failed most often.
+type findings struct {
 	pending []*workflowpb.PendingActivityInfo
 	failing int32     // attempts of that decision; 0 when none is outstanding
 	started time.Time // when it was last made
 }
 
 // decision notes the outstanding decision of a workflow.
-func (s *sight) decision(d *workflowservice.DescribeWorkflowExecutionResponse) {
+func (s *findings) decision(d *workflowservice.DescribeWorkflowExecutionResponse) {
 	p := d.GetPendingWorkflowTask()
 	if p == nil || p.GetAttempt() < s.failing {
 		return
@@ -34,7 +34,7 @@ func (s *sight) decision(d *workflowservice.DescribeWorkflowExecutionResponse) {
 const blockedAfter = 3
 
 // blocked tells that the code that runs cannot take a task further: its decisions fail again and again.
-func (s *sight) blocked() *task.Waiting {
+func (s *findings) blocked() *task.Waiting {
 	if s.failing < blockedAfter {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (s *sight) blocked() *task.Waiting {
 }
 
 // stalled tells since when nothing has moved in a task that should move, nil if that is not long ago.
-func (e *Engine) stalled(t task.Task, s sight) *task.Stalled {
+func (e *Engine) stalled(t task.Task, s findings) *task.Stalled {
 	moving := t.Status == task.Processing || t.Status == task.Cancelling
 	if e.StalledAfter <= 0 || !moving || t.Waiting != nil || len(t.InputRequests) > 0 {
 		return nil
@@ -83,7 +83,7 @@ func movedAt(p *workflowpb.PendingActivityInfo) time.Time {
 }
 
 // standstill says in words what a task waits for.
-func standstill(t task.Task, p *workflowpb.PendingActivityInfo, s sight) string {
+func standstill(t task.Task, p *workflowpb.PendingActivityInfo, s findings) string {
 	if p == nil {
 		if s.failing > 0 {
 			return "no worker has taken up what comes next"

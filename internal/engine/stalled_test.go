@@ -38,7 +38,7 @@ func TestStalled(t *testing.T) {
 		change(&now)
 		return now
 	}
-	sees := func(steps ...*workflowpb.PendingActivityInfo) sight { return sight{pending: steps} }
+	sees := func(steps ...*workflowpb.PendingActivityInfo) findings { return findings{pending: steps} }
 
 	found := e.stalled(processing, sees(step(t, 20*time.Minute)))
 	require.NotNil(t, found, "that it lives is no progress")
@@ -62,7 +62,7 @@ func TestStalled(t *testing.T) {
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	at := func(attempt int32) *task.Waiting {
-		var s sight
+		var s findings
 		s.decision(&workflowservice.DescribeWorkflowExecutionResponse{})
 		s.decision(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{Attempt: attempt}})
 		s.decision(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{Attempt: 1}})

@@ -91,6 +91,7 @@ type Usage struct {
 type Progress struct {
 	Bytes int    // of answer text so far
 	Tail  string // the last part of that text, at most 200 characters, whole characters only
+	Text  string // all of it
 }
 
 // Model answers requests. It makes exactly one HTTP request a call: whoever calls it decides about

@@ -41,6 +41,9 @@ func DocumentKey(taskID string, index int, what string) string {
 	return fmt.Sprintf("tasks/%s/documents/%06d/%s", taskID, index, what)
 }
 
+// LiveKey is a long text that a call of a task is writing at the moment.
+func LiveKey(taskID, call string) string { return "tasks/" + taskID + "/live/" + call + ".txt" }
+
 // PaperKey is what a task of a kind works by, made once and read by every step.
 func PaperKey(taskID string) string { return "tasks/" + taskID + "/paper.json" }
 

@@ -93,9 +93,11 @@ type Progress struct {
 	ETA       *ETA   `json:"eta"`     // nil while it cannot be guessed
 }
 
-// ETA is an estimate from the speed so far.
+// ETA is an estimate of the time that is left, from the speed so far and from tasks like it that have ended here.
 type ETA struct {
 	Seconds int64 `json:"seconds"`
+	Low     int64 `json:"low" doc:"seconds that it will take at the least, in four of five cases"`
+	High    int64 `json:"high" doc:"seconds that it will take at the most, in four of five cases"`
 }
 
 // Counts counts items. Total = Succeeded + Failed + Cancelled + Running + Pending, always.
@@ -178,17 +180,20 @@ type ResultRef struct {
 // URLs are the ways on from a task. They are paths on the API, except Temporal, which is a page
 // of the Temporal Web UI and empty when its address is not configured.
 type URLs struct {
-	Self      string `json:"self"`
-	Cancel    string `json:"cancel"`
-	Pause     string `json:"pause"`
-	Resume    string `json:"resume"`
-	Replay    string `json:"replay"`
-	Input     string `json:"input"`
-	Result    string `json:"result"`
-	Items     string `json:"items"`
-	Artifacts string `json:"artifacts"`
-	Timeline  string `json:"timeline"`
-	Temporal  string `json:"temporal,omitempty"`
+	Self       string `json:"self"`
+	Events     string `json:"events"`
+	WS         string `json:"ws"`
+	Cancel     string `json:"cancel"`
+	Pause      string `json:"pause"`
+	Resume     string `json:"resume"`
+	Replay     string `json:"replay"`
+	Input      string `json:"input"`
+	Deliveries string `json:"deliveries"`
+	Result     string `json:"result"`
+	Items      string `json:"items"`
+	Artifacts  string `json:"artifacts"`
+	Timeline   string `json:"timeline"`
+	Temporal   string `json:"temporal,omitempty"`
 }
 
 // Item is one unit of a batch with its own outcome.

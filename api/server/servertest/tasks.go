@@ -25,6 +25,9 @@ type Tasks struct {
 	mu      sync.Mutex
 	records []*record
 	changed chan struct{} // closed and replaced with every change
+
+	texts     []written
+	listeners int
 }
 
 type record struct {

@@ -108,5 +108,5 @@ func (t *text) progress() llm.Progress {
 		_, size := utf8.DecodeLastRuneInString(all[:from])
 		from -= size
 	}
-	return llm.Progress{Bytes: len(all), Tail: all[from:]}
+	return llm.Progress{Bytes: len(all), Tail: all[from:], Text: all}
 }

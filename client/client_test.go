@@ -1,20 +1,23 @@
 package client_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/api/server"
 	"longhaul/api/server/servertest"
-	"longhaul/internal/client"
+	"longhaul/client"
 	"longhaul/internal/task"
 )
 
@@ -140,4 +143,61 @@ func TestUploadFile(t *testing.T) {
 	require.Equal(t, 7, sent)
 	_, err = c.UploadFile(t.Context(), t.TempDir(), nil)
 	require.ErrorContains(t, err, "is not a file")
+}
+
+// A watch listens; where a stream is kept back it polls, and one that breaks off is taken up again.
+func TestWatch_ways(t *testing.T) {
+	t.Parallel()
+	for name, wrap := range map[string]func(http.Handler) http.Handler{
+		"stream": func(h http.Handler) http.Handler { return h },
+		"kept back": func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/events") {
+					<-r.Context().Done()
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		},
+		"an older server": func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.URL.Path = strings.Replace(r.URL.Path, "/events", "/no-such-route", 1)
+				h.ServeHTTP(w, r)
+			})
+		},
+		"cut": func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ctx, cancel := context.WithTimeout(r.Context(), 150*time.Millisecond)
+				defer cancel()
+				h.ServeHTTP(w, r.WithContext(ctx))
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tasks := servertest.NewTasks()
+			h, err := server.New(servertest.Parts(t, tasks))
+			require.NoError(t, err)
+			srv := httptest.NewServer(wrap(h))
+			t.Cleanup(srv.Close)
+			c, err := client.New(srv.URL, "")
+			require.NoError(t, err)
+			c.Pause, c.Silence = 10*time.Millisecond, 500*time.Millisecond
+			created, err := c.Create(t.Context(), small, "")
+			require.NoError(t, err)
+			go func() {
+				for range 20 {
+					time.Sleep(50 * time.Millisecond)
+					tasks.Change(created.ID, func(t *task.Task) { t.Status = task.Processing })
+				}
+				tasks.Succeed(created.ID, `{}`, task.Full)
+			}()
+			var revisions []int64
+			done, err := c.Watch(t.Context(), created.ID, func(t task.Task) { revisions = append(revisions, t.Revision) })
+			require.NoError(t, err)
+			require.Equal(t, task.Succeeded, done.Status)
+			require.IsIncreasing(t, revisions)
+			require.EqualValues(t, 22, revisions[len(revisions)-1])
+		})
+	}
 }

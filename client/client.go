@@ -23,6 +23,7 @@ type Client struct {
 	http     *http.Client
 	Pause    time.Duration // before the first repetition while watching; 0 means half a second
 	Patience time.Duration // how long a watch bears a server that does not answer; 0 means two minutes
+	Silence  time.Duration // how long a stream of events may be silent, if less than usual
 }
 
 // New gives a client of the API at an address. An empty key sends none.

@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/activities"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// However many read a task, what Temporal is asked depends on the changes and on the time alone.
+func TestViews_readsDoNotGrowWithReaders(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	e := engines[0]
+	id := f.run("acme")
+	began := time.Now()
+	var reads atomic.Int64
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			for time.Since(began) < 2*time.Second {
+				_, err := e.Get(context.Background(), "acme", id)
+				if err != nil {
+					t.Error(err)
+				}
+				reads.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d reads, %d describes", reads.Load(), f.describes.Load())
+	require.Less(t, f.describes.Load(), int64(30))
+	require.EqualValues(t, 2, f.histories.Load(), "its history, and the wait for more")
+}
+
+// A thousand listeners of one task cost one look for each change.
+func TestViews_listenersShareLooks(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	e := engines[0]
+	id := f.run("acme")
+	const listeners, changes = 1000, 20
+	var told atomic.Int64
+	var all, came sync.WaitGroup
+	came.Add(listeners)
+	dawn := time.Now()
+	for range listeners {
+		all.Go(func() {
+			feed, err := e.Events(context.Background(), "acme", id, 0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer feed.Close()
+			var last int64
+			for {
+				news, err := feed.Next(context.Background())
+				if err != nil {
+					if last != 2+changes+1 {
+						t.Errorf("the last revision was %d: %v", last, err)
+					}
+					return
+				}
+				if last == 0 {
+					came.Done()
+				}
+				if news.Task.Revision <= last {
+					t.Errorf("revision %d after %d", news.Task.Revision, last)
+				}
+				last = news.Task.Revision
+				told.Add(1)
+			}
+		})
+	}
+	came.Wait()
+	require.LessOrEqual(t, f.describes.Load(), int64(10)+2*int64(time.Since(dawn).Seconds()), "they all came at once, as after a restart")
+	before, began := f.describes.Load(), time.Now()
+	for range changes {
+		f.move(id, nil)
+		time.Sleep(30 * time.Millisecond)
+	}
+	f.finish(id)
+	all.Wait()
+	looks := f.describes.Load() - before
+	t.Logf("%d states told, %d looks for %d changes", told.Load(), looks, changes+1)
+	require.LessOrEqual(t, looks, int64(2*(changes+1)+5)+2*int64(time.Since(began).Seconds()))
+}
+
+// Whoever changes a task through this API sees it changed, however warm its view is.
+func TestViews_ownWritesAreSeen(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	e := engines[0]
+	for range 50 {
+		id := f.run("acme")
+		for range 3 {
+			_, err := e.Get(t.Context(), "acme", id)
+			require.NoError(t, err)
+		}
+		cancelled, err := e.Cancel(t.Context(), "acme", id)
+		require.NoError(t, err)
+		require.Equal(t, task.Cancelling, cancelled.Status)
+		got, err := e.Get(t.Context(), "acme", id)
+		require.NoError(t, err)
+		require.Equal(t, task.Cancelling, got.Status)
+	}
+}
+
+// What another API, or the workflow, changed is seen as soon as the history tells of it; nobody else's task is.
+func TestViews_followTheHistory(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 2)
+	id := f.run("acme")
+	for range 3 {
+		for _, e := range engines {
+			_, err := e.Get(t.Context(), "acme", id)
+			require.NoError(t, err)
+			_, err = e.Get(t.Context(), "other", id)
+			require.Equal(t, task.NotFound, task.AsError(err).Code)
+		}
+	}
+	f.move(id, nil)
+	for _, e := range engines {
+		require.Eventually(t, func() bool {
+			got, err := e.Get(t.Context(), "acme", id)
+			return err == nil && got.Revision == 3
+		}, 10*time.Second, time.Millisecond)
+	}
+	f.finish(id)
+	require.Eventually(t, func() bool {
+		got, err := engines[0].Get(t.Context(), "acme", id)
+		return err == nil && got.Done
+	}, 10*time.Second, time.Millisecond)
+	before := f.describes.Load()
+	for range 100 {
+		_, err := engines[0].Get(t.Context(), "acme", id)
+		require.NoError(t, err)
+	}
+	require.Equal(t, before, f.describes.Load(), "an ended task is remembered")
+	_, err := engines[0].Get(t.Context(), "other", id)
+	require.Equal(t, task.NotFound, task.AsError(err).Code)
+}
+
+// While Temporal is down nothing is vouched for: readers are told, listeners wait.
+func TestViews_temporalAway(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	e := engines[0]
+	id := f.run("acme")
+	feed, err := e.Events(t.Context(), "acme", id, 0)
+	require.NoError(t, err)
+	defer feed.Close()
+	_, err = feed.Next(t.Context())
+	require.NoError(t, err)
+	f.down.Store(true)
+	f.move(id, nil)
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = feed.Next(short)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	f.down.Store(false)
+	news, err := feed.Next(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, news.Task.Revision)
+}
+
+// A feed goes on where another one ended, on any API; what nobody can have seen begins anew.
+func TestFeed_resumes(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 2)
+	id := f.run("acme")
+	for range 5 {
+		f.move(id, nil)
+	}
+	for i, test := range []struct{ after, first int64 }{{0, 7}, {3, 7}, {7, 8}, {999, 7}} {
+		feed, err := engines[i%2].Events(t.Context(), "acme", id, test.after)
+		require.NoError(t, err)
+		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		news, err := feed.Next(short)
+		cancel()
+		if test.after == 7 {
+			require.ErrorIs(t, err, context.DeadlineExceeded, "it was told")
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, test.first, news.Task.Revision)
+		}
+		feed.Close()
+	}
+	f.finish(id)
+	feed, err := engines[1].Events(t.Context(), "acme", id, 8)
+	require.NoError(t, err)
+	defer feed.Close()
+	_, err = feed.Next(t.Context())
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// A text that is being written is told as it grows, whole to those who come late, and from its beginning when its call is made again.
+func TestFeed_text(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	id := f.run("acme")
+	f.move(id, func(w *fakeWorkflow) { w.facts.CreatedAt = time.Now().Add(-time.Minute) })
+	write := func(calls int, live activities.Live) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.tasks[id].beat = &activities.Beat{Calls: calls, Live: &live}
+	}
+	next := func(feed task.Feed) *task.Text {
+		for {
+			news, err := feed.Next(t.Context())
+			require.NoError(t, err)
+			if news.Text != nil {
+				return news.Text
+			}
+		}
+	}
+	feed, err := engines[0].Events(t.Context(), "acme", id, 0)
+	require.NoError(t, err)
+	defer feed.Close()
+	write(1, activities.Live{Text: "The lamp", Length: 8})
+	require.Equal(t, &task.Text{Text: "The lamp"}, next(feed))
+	write(1, activities.Live{Text: "The lamp is lit", Length: 15})
+	require.Equal(t, &task.Text{Offset: 8, Text: " is lit"}, next(feed))
+	late, err := engines[0].Events(t.Context(), "acme", id, 0)
+	require.NoError(t, err)
+	defer late.Close()
+	require.Equal(t, &task.Text{Text: "The lamp is lit"}, next(late))
+	write(2, activities.Live{Text: "A lamp", Length: 6})
+	require.Equal(t, &task.Text{Text: "A lamp", Restart: true}, next(feed))
+	require.NoError(t, engines[0].Bucket.Put(t.Context(), storage.LiveKey(id, "x"), "text/plain", []byte("A lamp, from the bucket")))
+	write(2, activities.Live{Key: storage.LiveKey(id, "x"), Length: 23})
+	require.Equal(t, &task.Text{Offset: 6, Text: ", from the bucket"}, next(feed))
+}
+
+// All tasks of a tenant are one list a second, whoever listens.
+func TestFeed_allOfATenant(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	first, foreign, began := f.run("acme"), f.run("other"), time.Now()
+	var feeds []task.Feed
+	for range 50 {
+		feed, err := engines[0].AllEvents(t.Context(), "acme", time.Time{})
+		require.NoError(t, err)
+		feeds = append(feeds, feed)
+	}
+	next := func(feed task.Feed) task.Task {
+		news, err := feed.Next(t.Context())
+		require.NoError(t, err)
+		require.NotEqual(t, foreign, news.Task.ID)
+		return *news.Task
+	}
+	require.Equal(t, first, next(feeds[0]).ID)
+	second := f.run("acme")
+	require.Equal(t, second, next(feeds[0]).ID)
+	f.finish(first)
+	require.True(t, next(feeds[0]).Done)
+	slow := map[string]int{}
+	slow[next(feeds[1]).ID]++
+	slow[next(feeds[1]).ID]++
+	require.Equal(t, map[string]int{first: 1, second: 1}, slow, "one who is slow is told how things stand, once")
+	require.Less(t, f.lists.Load(), int64(8)+int64(time.Since(began).Seconds()))
+	for _, feed := range feeds {
+		feed.Close()
+	}
+	require.Empty(t, engines[0].tenants.live)
+}
+
+// Listeners that left leave nothing behind.
+func TestViews_letGo(t *testing.T) {
+	f, engines := newFake(t, 1)
+	e := engines[0]
+	id := f.run("acme")
+	base := runtime.NumGoroutine()
+	for range 1000 {
+		feed, err := e.Events(t.Context(), "acme", id, 0)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { time.Sleep(time.Millisecond); cancel() }()
+		for err == nil {
+			_, err = feed.Next(ctx)
+		}
+		feed.Close()
+	}
+	e.views.mu.Lock()
+	require.Zero(t, e.views.live[id].readers)
+	e.views.live[id].read = time.Now().Add(-time.Hour)
+	v := e.views.live[id]
+	e.views.mu.Unlock()
+	e.views.sweep(id, v)
+	require.Empty(t, e.views.live)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= base+10 }, 5*time.Second, 10*time.Millisecond)
+}
