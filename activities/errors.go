@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"longhaul/internal/cutoff"
 	"longhaul/internal/llm"
 	"longhaul/internal/router"
 	"longhaul/internal/task"
@@ -203,8 +204,7 @@ func stopped(ctx context.Context, b Beat) error {
 	}
 	select {
 	case <-activity.GetWorkerStopChannel(ctx):
-		return temporal.NewApplicationErrorWithOptions("the worker is stopping", "worker_stopping",
-			temporal.ApplicationErrorOptions{NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign})
+		return cutoff.HandBack()
 	default:
 		return temporal.NewCanceledError(b.spent())
 	}

@@ -58,6 +58,11 @@ var errTooLong = errors.New("the step has used up its time")
 
 // ExecuteActivity runs the activity, and leaves it when it does not end.
 func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	select {
+	case <-activity.GetWorkerStopChannel(ctx): // it was on its way when the worker was asked to stop
+		return nil, HandBack()
+	default:
+	}
 	info := activity.GetInfo(ctx)
 	ctx, cancel := context.WithDeadlineCause(ctx, i.limit(info, time.Now()), errTooLong)
 	defer cancel()
@@ -78,6 +83,12 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	case <-grace.C:
 		return nil, i.leave(ctx, info, run)
 	}
+}
+
+// HandBack is the error of an activity that its worker cannot do, or finish, because it stops: another worker does at once.
+func HandBack() error {
+	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "worker_stopping",
+		temporal.ApplicationErrorOptions{NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign})
 }
 
 // endWithWorker ends a context some time after its worker was asked to stop. The SDK does so as well, but only when it does not wait

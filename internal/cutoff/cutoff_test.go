@@ -100,6 +100,11 @@ func TestCutOff_endsWithItsWorker(t *testing.T) {
 	}, activity.RegisterOptions{Name: "Do"})
 	_, err := env.ExecuteActivity("Do")
 	require.ErrorContains(t, err, worker.ErrWorkerShutdown.Error())
+
+	_, err = env.ExecuteActivity("Do") // again, when it has stopped: a second close would panic
+	back, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, "worker_stopping", back.Type())
 }
 
 func TestLimit(t *testing.T) {
