@@ -91,13 +91,21 @@ func (f *Tasks) Create(_ context.Context, d task.Draft) (task.Task, bool, error)
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := task.Task{
 		ID: id, Object: "task", Kind: d.Kind, Status: task.Pending, Revision: 1, CreatedAt: now, UpdatedAt: now,
-		Labels: d.Labels, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline,
+		Labels: d.Labels, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline, URLs: urls(id),
 	}
 	f.records = append(f.records, &record{task: t, draft: d})
 	if f.OnCreate != nil {
 		go f.OnCreate(id)
 	}
 	return t, false, nil
+}
+
+func urls(id string) task.URLs {
+	self := "/v1/tasks/" + id
+	return task.URLs{
+		Self: self, Cancel: self + "/cancel", Input: self + "/input", Result: self + "/result", Items: self + "/items",
+		Artifacts: self + "/artifacts", Timeline: self + "/timeline",
+	}
 }
 
 // find must be called with the lock held.
