@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -93,7 +94,7 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, tasks := s.look(r, r.URL.Path)
 		if len(tasks) == 1 && status == http.StatusOK {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(tasks[0])
+			_, _ = w.Write(tasks[0])
 			return
 		}
 		fallthrough
@@ -103,34 +104,51 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // look reads tasks from the API with the key of a request, and adds to them.
-func (s *stub) look(r *http.Request, path string) (int, []map[string]any) {
+func (s *stub) look(r *http.Request, path string) (int, []json.RawMessage) {
 	inner := httptest.NewRequestWithContext(r.Context(), http.MethodGet, path, http.NoBody)
 	inner.Host, inner.Header = r.Host, http.Header{"Authorization": r.Header.Values("Authorization")}
 	got := httptest.NewRecorder()
 	s.api.ServeHTTP(got, inner)
 	var page struct {
 		Object string
-		Data   []map[string]any
+		Data   []json.RawMessage
 	}
-	var task map[string]any
 	_ = json.Unmarshal(got.Body.Bytes(), &page)
-	if page.Object == "task" && json.Unmarshal(got.Body.Bytes(), &task) == nil {
-		page.Data = []map[string]any{task}
+	if page.Object == "task" {
+		page.Data = []json.RawMessage{bytes.TrimSpace(got.Body.Bytes())}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range page.Data {
-		id, _ := t["id"].(string)
-		for key, value := range s.more[id] {
-			if urls, ok := value.(map[string]any); ok && key == "urls" {
-				own, _ := t["urls"].(map[string]any)
-				maps.Copy(own, urls)
-				continue
-			}
-			t[key] = value
-		}
+	for i, t := range page.Data {
+		page.Data[i] = s.added(t)
 	}
 	return got.Code, page.Data
+}
+
+// added is a task with what it has beside its own, or the very same bytes if that is nothing.
+func (s *stub) added(own json.RawMessage) json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more := s.more[idOf(own)]
+	if len(more) == 0 {
+		return own
+	}
+	var t map[string]any
+	_ = json.Unmarshal(own, &t)
+	for key, value := range more {
+		if urls, ok := value.(map[string]any); ok && key == "urls" {
+			own, _ := t["urls"].(map[string]any)
+			maps.Copy(own, urls)
+			continue
+		}
+		t[key] = value
+	}
+	text, _ := json.Marshal(t)
+	return text
+}
+
+func idOf(t json.RawMessage) string {
+	var named struct{ ID string }
+	_ = json.Unmarshal(t, &named)
+	return named.ID
 }
 
 // stream sends every task at a path whenever it changes, and the texts of one.
@@ -141,14 +159,14 @@ func (s *stub) stream(w http.ResponseWriter, r *http.Request, path, id string) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	sent := map[any]string{}
+	sent := map[string]string{}
 	written := 0
 	for r.Context().Err() == nil {
 		_, tasks := s.look(r, path)
 		for _, t := range tasks {
-			if text, _ := json.Marshal(t); sent[t["id"]] != string(text) {
-				sent[t["id"]] = string(text)
-				_, _ = fmt.Fprintf(w, "event: task\nid: %v\ndata: %s\n\n", t["revision"], text)
+			if id := idOf(t); sent[id] != string(t) {
+				sent[id] = string(t)
+				_, _ = fmt.Fprintf(w, "event: task\nid: 1\ndata: %s\n\n", t)
 			}
 		}
 		s.mu.Lock()

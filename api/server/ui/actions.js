@@ -2,7 +2,7 @@
 
 import { post } from "/ui/api.js";
 import { el, toast } from "/ui/dom.js";
-import { t, told } from "/ui/i18n.js";
+import { t, titled } from "/ui/i18n.js";
 import { go } from "/ui/routes.js";
 
 const doing = ["scheduled", "pending", "processing", "input_required"];
@@ -54,7 +54,7 @@ export function replay(url, ownTask, fixed = {}) {
       go("/tasks/" + encodeURIComponent(task.id));
     } catch (problem) {
       fault.hidden = false;
-      fault.replaceChildren(el("b", {}, problem instanceof SyntaxError ? t("form.badjson") : told(problem.title || "")), el("p", {}, problem.detail || problem.message));
+      fault.replaceChildren(el("b", {}, problem instanceof SyntaxError ? t("form.badjson") : titled(problem)), el("p", {}, problem.detail || problem.message));
     }
   }
 

@@ -5,7 +5,7 @@ import { key } from "/ui/api.js";
 import { byId, el, icon } from "/ui/dom.js";
 import { hear, start as startFeed } from "/ui/feed.js";
 import { language, speak, t } from "/ui/i18n.js";
-import { show, start } from "/ui/routes.js";
+import { mark, show, start } from "/ui/routes.js";
 
 const places = [["/", "tasks", "tasks"], ["/new", "plus", "new"], ["/dead-letters", "dead", "dead"], ["/system", "system", "system"]];
 
@@ -30,6 +30,7 @@ function draw() {
   byId("bar").replaceChildren(...bar());
   byId("skip").textContent = t("nav.skip");
   tellConnection();
+  mark();
 }
 
 function tellConnection() {

@@ -8,6 +8,7 @@ export function el(name, attributes = {}, ...children) {
   const e = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === "function") e.addEventListener(key.slice(2), value);
+    else if (key.startsWith("aria-") && typeof value === "boolean") e.setAttribute(key, String(value));
     else if (value !== false && value !== null && value !== undefined) e.setAttribute(key, value === true ? "" : value);
   }
   e.append(...children.flat(3).filter((c) => c !== null && c !== undefined && c !== false && c !== ""));

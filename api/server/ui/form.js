@@ -25,7 +25,7 @@ export function object(name, s, how = {}) {
   const fields = new Map(Object.entries(s.properties).map(make));
   const boxes = new Map([...fields].map(([key, f]) => [key, el("div", { hidden: either.length > 0 && either.includes(key) && key !== first(s, either) }, f.node)]));
   const picker = either.length ? pick(either, first(s, either), (chosen) => either.forEach((key) => { boxes.get(key).hidden = key !== chosen; })) : null;
-  const minor = (key) => how.folds && !either.includes(key) && !s.required?.includes(key);
+  const minor = (key) => how.folds && !either.includes(key) && !s.required?.includes(key) && (how.folds !== "settings" || setting(s.properties[key]));
   const main = [...boxes].filter(([key]) => !minor(key)).map(([, box]) => box);
   const rest = [...boxes].filter(([key]) => minor(key)).map(([, box]) => box);
   const fault = el("p", { class: "fault", hidden: true });
@@ -52,8 +52,11 @@ export function object(name, s, how = {}) {
   };
 }
 
-// first is the alternative that a form begins with: text and files need no preparation.
-const first = (s, either) => either.find((key) => ["file", "prompt", "documents", "builtin"].includes(key)) || either[0];
+// setting tells what most readers leave as it is from what they came to say: texts, lists and files.
+const setting = (s) => s.type !== "array" && !(s.type === "string" && !s.enum) && !s.properties;
+
+// first is the alternative that a form begins with: what needs no preparation.
+const first = (s, either) => ["documents", "prompt", "file", "builtin", "text", "file_id"].find((key) => either.includes(key)) || either[0];
 
 // pick is a row of radio buttons.
 function pick(keys, start, change) {
@@ -88,7 +91,7 @@ function list(name, s, how) {
   const add = el("button", { type: "button", class: "quiet add", onclick: () => put().node.querySelector("input:not([type=radio]), textarea, select")?.focus() }, icon("plus"), t("form.add", { what: named("one", name) }));
   const takesFiles = Boolean(s.items.properties?.file_id);
   function put(value) {
-    const inner = s.items.properties ? object(name, s.items, { bare: true, folds: "closed" }) : simple(name, { ...s.items, maxLength: s.items.maxLength }, { label: named("one", name) });
+    const inner = s.items.properties ? object(name, s.items, { bare: true, folds: alternatives(s.items).length && "closed" }) : simple(name, { ...s.items, maxLength: s.items.maxLength }, { label: named("one", name) });
     const node = el("li", { class: "entry" }, inner.node, el("button", { type: "button", class: "quiet remove", title: t("form.remove"), "aria-label": t("form.remove"), onclick: () => take(entry) }, icon("close")));
     const entry = { node, inner };
     if (value !== undefined) inner.set(value);
@@ -124,16 +127,15 @@ function list(name, s, how) {
 export function blame(problem, places) {
   places.forEach((show) => show(""));
   const homeless = [];
-  let found = null;
   for (const { pointer, detail } of problem.errors || []) {
     let at = pointer;
     while (at && !places.has(at)) at = at.slice(0, at.lastIndexOf("/"));
     if (!at || at === "/input") homeless.push(`${pointer} ${detail}`);
     else places.get(at)(at === pointer ? detail : `${pointer.slice(at.length + 1)}: ${detail}`);
   }
-  found = document.querySelector("main [aria-invalid]");
-  found?.closest("details")?.setAttribute("open", "");
-  found?.scrollIntoView({ block: "center" });
-  found?.focus?.({ preventScroll: true });
+  const blamed = document.querySelectorAll("main [aria-invalid]");
+  for (const one of blamed) for (let fold = one; (fold = fold.parentElement.closest("details")); ) fold.open = true;
+  blamed[0]?.scrollIntoView({ block: "center" });
+  blamed[0]?.focus({ preventScroll: true });
   return homeless;
 }

@@ -29,6 +29,9 @@ export function t(key, values = {}, fallback = key) {
 // named gives the words for something that the API names, or the name itself, made readable.
 export const named = (group, name) => t(`${group}.${name}`, {}, String(name).replaceAll("_", " "));
 
+// titled is what went wrong, by its code.
+export const titled = (error) => t("code." + error.code, {}, error.title || error.code);
+
 // told gives what the API says, in the reader's language where there are words for it.
 export const told = (text) => (now === "zh" && sentences[text]) || text;
 
@@ -47,7 +50,7 @@ export function duration(seconds) {
   for (const [unit, size] of scales) {
     const n = Math.floor(left / size);
     left -= n * size;
-    if (n || (unit === "second" && !parts.length)) parts.push(number(n, { style: "unit", unit, unitDisplay: now === "zh" ? "long" : "short" }));
+    if (n || (unit === "second" && !parts.length)) parts.push(number(n, { style: "unit", unit, unitDisplay: "short" }));
     if (parts.length === 2) break;
   }
   return parts.join(now === "zh" ? "" : " ");

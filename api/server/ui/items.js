@@ -2,7 +2,7 @@
 
 import { ask, query, saved } from "/ui/api.js";
 import { el, icon } from "/ui/dom.js";
-import { money, named, number, t, told } from "/ui/i18n.js";
+import { money, named, number, t, titled } from "/ui/i18n.js";
 import { short } from "/ui/result.js";
 
 const size = 25; // items a page
@@ -21,7 +21,7 @@ export function items(id, signal) {
 
   function draw() {
     root.append(el("div", { class: "line" }, el("h2", { class: "grow" }, t("items.title")), states, saved(`${task.urls.items}.jsonl`, `${id}-items.jsonl`, icon("down"), t("items.save"))),
-      el("div", { class: "wide" }, el("table", { class: "items" }, el("thead", {}, el("tr", {}, ["item", "state", "result", "calls", "cost"].map((h) => el("th", { scope: "col" }, t("items." + h))))), body)),
+      el("div", { class: "wide" }, el("table", { class: "items stack" }, el("thead", {}, el("tr", {}, ["item", "state", "result", "calls", "cost"].map((h) => el("th", { scope: "col" }, t("items." + h))))), body)),
       note, el("div", { class: "foot" }, back, next));
   }
 
@@ -65,10 +65,11 @@ export function items(id, signal) {
 }
 
 function row(kind, item) {
+  const cell = (head, ...children) => el("td", { "data-head": t("items." + head) }, ...children);
   return el("tr", {},
     el("td", {}, el("span", { class: "soft" }, number(item.index + 1)), " ", item.name),
-    el("td", {}, el("span", { class: "state " + item.status }, named("item", item.status)), item.cached && el("span", { class: "tag", title: t("items.cached.note") }, t("items.cached"))),
-    el("td", {}, item.result !== undefined && short(kind, item.result), item.error && el("div", { class: "bad" }, told(item.error.title), ": ", item.error.detail)),
-    el("td", { class: "soft" }, item.attempts ? number(item.attempts) : ""),
-    el("td", { class: "soft" }, money(item.usage?.cost)));
+    cell("state", el("span", { class: "state " + item.status }, named("item", item.status)), item.cached && el("span", { class: "tag", title: t("items.cached.note") }, t("items.cached"))),
+    cell("result", item.result !== undefined && short(kind, item.result), item.error && el("div", { class: "bad" }, titled(item.error), ": ", item.error.detail)),
+    cell("calls", item.attempts ? number(item.attempts) : ""),
+    cell("cost", money(item.usage?.cost)));
 }

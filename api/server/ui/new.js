@@ -3,7 +3,7 @@
 import { ask, post, Problem } from "/ui/api.js";
 import { el, say } from "/ui/dom.js";
 import { blame, object } from "/ui/form.js";
-import { named, t, told } from "/ui/i18n.js";
+import { named, t, titled, told } from "/ui/i18n.js";
 import { go } from "/ui/routes.js";
 
 export async function create({ root, signal, given: [chosen] }) {
@@ -32,7 +32,7 @@ function options(spec, kind) {
 // sheet is the form with its two faces: fields, and the JSON that they amount to.
 function sheet(kind, more) {
   const schema = typeof kind.input_schema === "string" ? JSON.parse(kind.input_schema) : kind.input_schema;
-  const input = object("input", schema, { bare: true, required: true, folds: "closed" });
+  const input = object("input", schema, { bare: true, required: true, folds: "settings" });
   const extra = object("options", more, { bare: true, required: true, folds: "open" });
   const editor = el("textarea", { class: "code", rows: 22, spellcheck: "false", "aria-label": "JSON" });
   const faces = { form: el("div", { class: "face" }, input.node, el("details", { class: "minor card" }, el("summary", {}, t("form.options")), extra.node)), json: el("div", { class: "face", hidden: true }, editor) };
@@ -62,7 +62,7 @@ function sheet(kind, more) {
       if (next === "json") editor.value = JSON.stringify(body(), null, 2);
       else fill(body());
     } catch (error) {
-      return refuse(new Problem({ title: t("form.badjson"), detail: error.message }));
+      return refuse(new Problem({ code: "", title: t("form.badjson"), detail: error.message }));
     }
     face = next;
     refusal.hidden = true;
@@ -73,7 +73,7 @@ function sheet(kind, more) {
   function refuse(problem) {
     const homeless = face === "form" ? blame(problem, places) : (problem.errors || []).map((e) => `${e.pointer} ${e.detail}`);
     refusal.hidden = false;
-    refusal.replaceChildren(el("b", {}, told(problem.title)), el("p", {}, problem.errors?.length && !homeless.length ? t("form.see") : problem.detail),
+    refusal.replaceChildren(el("b", {}, titled(problem)), el("p", {}, problem.errors?.length && !homeless.length ? t("form.see") : problem.detail),
       homeless.length > 0 && el("ul", {}, homeless.map((text) => el("li", {}, text))) || "");
   }
 
@@ -89,7 +89,7 @@ function sheet(kind, more) {
       say(t("form.sent"));
       go("/tasks/" + encodeURIComponent(task.id));
     } catch (error) {
-      refuse(error instanceof SyntaxError ? new Problem({ title: t("form.badjson"), detail: error.message }) : error);
+      refuse(error instanceof SyntaxError ? new Problem({ code: "", title: t("form.badjson"), detail: error.message }) : error);
     } finally {
       submit.disabled = false;
     }

@@ -2,7 +2,7 @@
 
 import { ask, blobURL, key, saved } from "/ui/api.js";
 import { el, icon } from "/ui/dom.js";
-import { bytes, duration, money, named, number, t, told } from "/ui/i18n.js";
+import { bytes, duration, money, named, number, t, titled } from "/ui/i18n.js";
 import { code, many, plain, prose } from "/ui/long.js";
 
 const largest = 4e6; // bytes of a result that is fetched to be shown
@@ -25,7 +25,7 @@ export function result(kind, id, inline, ref, urls) {
 
 const raw = (value) => code(value);
 
-const failed = (error) => error && el("p", { class: "bad" }, told(error.title), ": ", error.detail);
+const failed = (error) => error && el("p", { class: "bad" }, titled(error), ": ", error.detail);
 
 const missing = (list) => list?.length > 0 && el("p", { class: "warn" }, t("result.missing"), " ", list.join(" · "));
 

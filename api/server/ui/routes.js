@@ -26,13 +26,18 @@ export function show() {
   const root = document.createElement("div");
   root.className = "page";
   main.replaceChildren(root);
-  for (const link of document.querySelectorAll("#bar nav a")) {
-    link.toggleAttribute("data-here", link.pathname === location.pathname);
-    if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
+  mark();
   page({ root, signal: leave.signal, query: new URLSearchParams(location.search), given: given.map((g) => g && decodeURIComponent(g)) });
   document.title = [root.querySelector("h1")?.textContent, "longhaul"].filter(Boolean).join(" · ");
+}
+
+// mark shows in the bar which place the present page belongs to.
+export function mark() {
+  const place = location.pathname.startsWith("/tasks/") ? "/" : location.pathname.replace(/^(\/new)\/.*/, "$1");
+  for (const link of document.querySelectorAll("#bar nav a")) {
+    if (link.pathname === place) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
 }
 
 // go changes the address and shows its page.

@@ -21,7 +21,7 @@ export function standing(task) {
   const parts = [];
   if (!task.done && step) parts.push(named("step", step));
   if (counts.total) parts.push(t("counts.of", { done: number(counts.succeeded), total: number(counts.total) }));
-  if (counts.failed) parts.push(t("counts.failed", { n: number(counts.failed) }));
+  if (counts.failed) parts.push(t("counts.lost", { n: number(counts.failed) }));
   if (!task.done && eta) parts.push(t("eta", { time: duration(eta.seconds) }));
   return parts.join(" · ");
 }

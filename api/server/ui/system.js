@@ -60,6 +60,6 @@ function table(name, rows, columns) {
   if (!rows) return null;
   const cell = ([head, show]) => (row) => el("td", { "data-head": t("system." + head) }, show(row));
   return el("section", { class: "card flush", id: name }, el("h2", {}, t("system." + name)),
-    rows.length ? el("div", { class: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, columns.map(([head]) => el("th", { scope: "col" }, t("system." + head))))),
+    rows.length ? el("div", { class: "wide" }, el("table", { class: "stack" }, el("thead", {}, el("tr", {}, columns.map(([head]) => el("th", { scope: "col" }, t("system." + head))))),
       el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((c) => cell(c)(row))))))) : el("p", { class: "empty" }, t("system.none")));
 }

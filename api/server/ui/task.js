@@ -6,7 +6,7 @@ import { el, part, say } from "/ui/dom.js";
 import { actions } from "/ui/actions.js";
 import { requests } from "/ui/input.js";
 import { facts, files, deliveries } from "/ui/facts.js";
-import { named, number, t, told } from "/ui/i18n.js";
+import { named, number, t, titled } from "/ui/i18n.js";
 import { items } from "/ui/items.js";
 import { watch } from "/ui/live.js";
 import { result } from "/ui/result.js";
@@ -58,14 +58,14 @@ export function task({ root, signal, given: [id] }) {
   });
 }
 
-const pickHead = ({ id, kind, labels, created_at, simulated, replay_of, parent }) => ({ id, kind, labels, created_at, simulated, replay_of, parent });
+const pickHead = ({ id, kind, labels, created_at, simulated, replay_of, parent, headline }) => ({ id, kind, labels, created_at, simulated, replay_of, parent, headline });
 
 function heading(v, urls, status) {
   const from = (word, other) => other && el("a", { href: "/tasks/" + encodeURIComponent(other) }, t(word));
   return el("div", { class: "head" },
     el("div", { class: "grow" },
       el("a", { href: "/", class: "soft back" }, "← " + t("nav.tasks")),
-      el("h1", {}, named("kind", v.kind)),
+      el("h1", {}, v.headline || named("kind", v.kind)),
       el("p", { class: "soft meta" }, el("code", { id: "task-id" }, v.id), since(v.created_at), from("task.replayof", v.replay_of), from("task.parent", v.parent),
         Object.entries(v.labels || {}).map(([k, x]) => el("a", { class: "tag", href: "/?" + new URLSearchParams({ label: `${k}:${x}` }) }, `${k}: ${x}`)),
         v.simulated && el("span", { class: "tag warn" }, t("task.simulated")))),
@@ -89,7 +89,7 @@ export function problem(error, dead) {
   const p = error.provider;
   const cause = error.cause || dead?.cause;
   const fix = error.fix || dead?.fix;
-  return el("section", { class: "card note bad", id: "error" }, el("h2", {}, told(error.title || error.code)), el("p", { class: "pre" }, error.detail),
+  return el("section", { class: "card note bad", id: "error" }, el("h2", {}, titled(error)), el("p", { class: "pre" }, error.detail),
     cause && el("p", {}, el("b", {}, t("error.cause")), " ", cause), fix && el("p", {}, el("b", {}, t("error.fix")), " ", fix),
     el("p", { class: "soft" }, [error.code, error.step && t("error.step", { step: error.step }), error.attempts && t("error.attempts", { n: error.attempts }),
       p?.name && [p.name, p.status || null, p.code, p.request_id].filter(Boolean).join(" "), t(error.retryable ? "error.again" : "error.final")].filter(Boolean).join(" · ")));
