@@ -86,12 +86,23 @@ func (w *window) look(name string, s sight, width int64) {
 	require.LessOrEqual(w.t, eval[int64](w, "document.documentElement.scrollWidth"), width, "%s scrolls sideways", s.path)
 	require.Equal(w.t, 1, eval[int](w, "document.querySelectorAll('h1').length"), "%s has one heading of its own", s.path)
 	require.Empty(w.t, eval[[]string](w, unnamed), "%s has controls without a name", s.path)
+	require.Empty(w.t, eval[[]string](w, pale), "%s has text that is hard to read (WCAG AA)", s.path)
 }
 
 // unnamed are the visible controls of a page that a reader of the screen could not tell apart.
 const unnamed = `[...document.querySelectorAll('button, a[href], input, select, textarea, summary')]
 	.filter((e) => e.checkVisibility() && !(e.innerText || '').trim() && !e.labels?.length && !e.getAttribute('aria-label') && e.type !== 'file')
 	.map((e) => e.outerHTML.slice(0, 120))`
+
+// pale are the visible texts of a page whose contrast to what is behind them is under 4.5.
+const pale = `(() => {
+	const parts = (c) => (c.match(/[\d.]+/g) || []).map(Number);
+	const light = (c) => parts(c).slice(0, 3).map((v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+	const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor, a = parts(c)[3]; if (a === undefined || a === 1) return c; } return "rgb(255, 255, 255)"; };
+	const texts = [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility({ checkOpacity: true }) && !e.disabled && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+	return texts.map((e) => { const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x); return [(a + .05) / (b + .05), e]; })
+		.filter(([ratio]) => ratio < 4.5).map(([ratio, e]) => ratio.toFixed(2) + " " + e.outerHTML.slice(0, 120));
+})()`
 
 // furnish makes tasks in every state, dead letters and a busy system, and says which pages show them.
 func (w *window) furnish() []sight {

@@ -155,13 +155,18 @@ func (f *Tasks) Wait(ctx context.Context, tenant, id string, after int64) (task.
 func (f *Tasks) List(_ context.Context, tenant string, filter task.Filter) (task.Page[task.Task], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var all []task.Task
+	var all []*record
 	for _, r := range f.records {
 		if r.task.Tenant == tenant && (filter.Status == "" || r.task.Status == filter.Status) && (filter.Kind == "" || r.task.Kind == filter.Kind) && has(r.task.Labels, filter.Labels) {
-			all = append(all, r.task)
+			all = append(all, r)
 		}
 	}
-	return paged(all, filter.Cursor, filter.Limit)
+	some, err := paged(all, filter.Cursor, filter.Limit)
+	page := task.Page[task.Task]{NextCursor: some.NextCursor}
+	for _, r := range some.Data {
+		page.Data = append(page.Data, r.task)
+	}
+	return page, err
 }
 
 func has(labels, wanted map[string]string) bool {

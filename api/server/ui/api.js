@@ -2,7 +2,7 @@
 
 import { el } from "/ui/dom.js";
 import { askForKey } from "/ui/key.js";
-import { t } from "/ui/i18n.js";
+import { setClock, t } from "/ui/i18n.js";
 
 // key is kept until the tab is closed; none is null.
 export const key = {
@@ -28,6 +28,7 @@ export async function call(path, { method = "GET", body, headers = {}, signal } 
     if (body !== undefined) sent["Content-Type"] = "application/json";
     const answer = await fetch(path, { method, signal, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) })
       .catch((error) => { throw error.name === "AbortError" ? error : gone(); });
+    setClock(answer.headers.get("Date"));
     if (answer.status !== 401) return answer;
     key.set(await askForKey(key.get() !== null));
   }

@@ -2,7 +2,7 @@
 
 import { el, icon, say } from "/ui/dom.js";
 import { since } from "/ui/clock.js";
-import { named, t } from "/ui/i18n.js";
+import { named, serverTime, t } from "/ui/i18n.js";
 
 const most = 50; // notices kept
 const opened = Date.now();
@@ -18,7 +18,7 @@ function task(changed) {
   const before = known.get(changed.id);
   if (changed.done) known.delete(changed.id);
   else known.set(changed.id, changed.status);
-  const fresh = before === undefined ? Date.parse(changed.finished_at || changed.created_at) > opened : before !== changed.status;
+  const fresh = before === undefined ? Date.parse(changed.finished_at || changed.created_at) > serverTime(opened) : before !== changed.status;
   if (!worthTelling(changed) || !fresh || notices.some((n) => n.id === changed.id && n.status === changed.status)) return;
   notices = [{ id: changed.id, kind: changed.kind, status: changed.status, at: new Date().toISOString() }, ...notices].slice(0, most);
   unread++;

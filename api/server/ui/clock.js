@@ -1,7 +1,7 @@
 // Times on pages that move by themselves.
 
 import { el } from "/ui/dom.js";
-import { ago, duration, moment, t } from "/ui/i18n.js";
+import { ago, duration, moment, serverTime, t } from "/ui/i18n.js";
 
 // since is how long ago a moment was; the moment itself is in its title.
 export const since = (at) => el("time", { datetime: at, title: moment(at), "data-since": at }, ago(at));
@@ -10,7 +10,7 @@ export const since = (at) => el("time", { datetime: at, title: moment(at), "data
 export const until = (at) => el("time", { datetime: at, title: moment(at), "data-until": at }, left(at));
 
 function left(at) {
-  const seconds = (new Date(at) - Date.now()) / 1000;
+  const seconds = (new Date(at) - serverTime()) / 1000;
   return seconds <= 0 ? t("time.any") : t("time.in", { time: duration(seconds) });
 }
 

@@ -5,16 +5,16 @@ import { words } from "/ui/words.js";
 
 const languages = ["en", "zh"];
 
-let now = localStorage.getItem("language");
-if (!languages.includes(now)) now = navigator.language.startsWith("zh") ? "zh" : "en";
+let spoken = localStorage.getItem("language");
+if (!languages.includes(spoken)) spoken = navigator.language.startsWith("zh") ? "zh" : "en";
 
-export const language = () => now;
+export const language = () => spoken;
 
-const locale = () => (now === "zh" ? "zh-CN" : navigator.language.startsWith("en") ? navigator.language : "en-GB");
+const locale = () => (spoken === "zh" ? "zh-CN" : navigator.language.startsWith("en") ? navigator.language : "en-GB");
 
 // speak changes the language, and remembers it.
 export function speak(other) {
-  now = other;
+  spoken = other;
   localStorage.setItem("language", other);
   document.documentElement.lang = other === "zh" ? "zh-CN" : "en";
 }
@@ -22,7 +22,7 @@ export function speak(other) {
 // t gives the words for a key, with {name} replaced by values. What has no words gives the fallback.
 export function t(key, values = {}, fallback = key) {
   const entry = words[key];
-  const text = entry ? entry[languages.indexOf(now)] : fallback;
+  const text = entry ? entry[languages.indexOf(spoken)] : fallback;
   return text.replace(/{(\w+)}/g, (whole, name) => (name in values ? values[name] : whole));
 }
 
@@ -33,9 +33,20 @@ export const named = (group, name) => t(`${group}.${name}`, {}, String(name).rep
 export const titled = (error) => t("code." + error.code, {}, error.title || error.code);
 
 // told gives what the API says, in the reader's language where there are words for it.
-export const told = (text) => (now === "zh" && sentences[text]) || text;
+export const told = (text) => (spoken === "zh" && sentences[text]) || text;
 
 export const number = (n, options) => new Intl.NumberFormat(locale(), options).format(n);
+
+let skew = 0; // milliseconds that the clock of the server is ahead of this one
+
+// setClock hears what time it is at the server. It tells whole seconds, so a small difference is none.
+export function setClock(date) {
+  const ahead = Date.parse(date) + 500 - Date.now();
+  if (Math.abs(ahead - skew) > 2000) skew = ahead;
+}
+
+// serverTime is the time at the server: what an age or a countdown is measured by.
+export const serverTime = (local = Date.now()) => local + skew;
 
 export const moment = (at) => new Date(at).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
 
@@ -53,12 +64,12 @@ export function duration(seconds) {
     if (n || (unit === "second" && !parts.length)) parts.push(number(n, { style: "unit", unit, unitDisplay: "short" }));
     if (parts.length === 2) break;
   }
-  return parts.join(now === "zh" ? "" : " ");
+  return parts.join(spoken === "zh" ? "" : " ");
 }
 
 // ago says how long ago something was.
 export function ago(at) {
-  const seconds = (Date.now() - new Date(at)) / 1000;
+  const seconds = (serverTime() - new Date(at)) / 1000;
   if (seconds < 10) return t("time.now");
   const [unit, size] = scales.find(([, s]) => seconds >= s) || ["second", 1];
   return new Intl.RelativeTimeFormat(locale(), { style: "short" }).format(-Math.floor(seconds / size), unit);

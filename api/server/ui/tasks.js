@@ -4,15 +4,18 @@ import { ask, query as address } from "/ui/api.js";
 import { since } from "/ui/clock.js";
 import { el, icon } from "/ui/dom.js";
 import { hear } from "/ui/feed.js";
-import { money, t, named } from "/ui/i18n.js";
+import { money, named, serverTime, t } from "/ui/i18n.js";
 import { go, note } from "/ui/routes.js";
 import { bar, stateOf, standing, troubleLine } from "/ui/standing.js";
+
+const most = 1000; // rows kept: a list that stays open for weeks must not fill the memory
 
 const states = ["scheduled", "pending", "processing", "input_required", "paused", "cancelling", "succeeded", "failed", "cancelled"];
 
 export function tasks({ root, signal, query }) {
   const rows = new Map(); // id -> {task, node, text}
   let cursor = null;
+  let loaded = Infinity; // when the list was read, by the server's clock
   const chosen = { status: query.get("status") || "", kind: query.get("kind") || "", label: query.get("label") || "", q: query.get("q") || "" };
   const body = el("tbody", {});
   const message = el("div", { class: "empty", role: "status" }, t("loading"));
@@ -49,6 +52,7 @@ export function tasks({ root, signal, query }) {
   async function load(from) {
     if (!from) { rows.clear(); body.replaceChildren(); }
     const asked = JSON.stringify(chosen);
+    loaded = from ? loaded : serverTime();
     try {
       const page = await ask(address("/v1/tasks", { limit: 25, status: chosen.status, kind: chosen.kind, label: chosen.label, cursor: from }), { signal });
       if (asked !== JSON.stringify(chosen)) return; // the filters have changed in the meantime
@@ -63,7 +67,8 @@ export function tasks({ root, signal, query }) {
     sift();
   }
 
-  // put shows a task where it stands, or at the top if it is new.
+  // put shows a task where it stands, or at the top if it was made since the list was read, or has come into the state
+  // that is asked for. Others that are not there are on later pages.
   function put(task, fresh) {
     const [key, ...value] = chosen.label.split(":");
     const fits = (!chosen.status || task.status === chosen.status) && (!chosen.kind || task.kind === chosen.kind)
@@ -71,11 +76,18 @@ export function tasks({ root, signal, query }) {
     const before = rows.get(task.id);
     const text = JSON.stringify(task);
     if (before?.text === text) return;
-    if (!fits) { before?.node.remove(); rows.delete(task.id); return; }
+    if (!fits) return drop(task.id);
+    if (fresh && !before && Date.parse(chosen.status ? task.updated_at : task.created_at) < loaded - 1000) return;
     const node = row(task);
     if (before) before.node.replaceWith(node);
     else body[fresh ? "prepend" : "append"](node);
     rows.set(task.id, { node, text });
+    if (fresh && rows.size > most) drop(body.lastElementChild.dataset.id);
+  }
+
+  function drop(id) {
+    rows.get(id)?.node.remove();
+    rows.delete(id);
   }
 
   // sift hides the rows that do not have the words, and says how many are left.
