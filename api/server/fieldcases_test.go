@@ -130,7 +130,7 @@ func seeHostileDeadLetters(w *window) {
 	w.t.Helper()
 	h := quoted(hostile)
 	w.stub.can("GET /v1/dead-letters/groups", fmt.Sprintf(`{"data":[{"fingerprint":%s,"kind":%s,"code":%s,"provider":%s,"tasks":1,"cause":%s,"fix":%s,"example":%s,"first_seen":"2026-01-01T00:00:00Z","last_seen":"2026-01-01T00:00:00Z"}]}`, h, h, h, h, h, h, h))
-	w.stub.can("GET /v1/dead-letters", fmt.Sprintf(`{"data":[{"id":%s,"status":"open","kind":%s,"headline":%s,"at":"2026-01-01T00:00:00Z","error":{"code":"x","title":%s,"detail":%s},"failures":[{"code":%s,"count":1,"example":%s}]}]}`, h, h, h, h, h, h, h))
+	w.stub.can("GET /v1/dead-letters", fmt.Sprintf(`{"data":[{"id":%s,"status":"open","kind":%s,"headline":%s,"at":"2026-01-01T00:00:00Z","error":{"code":"x","title":%s,"detail":%s},"failures":[{"code":%s,"count":1,"example":{"name":%s,"error":{"detail":%s}},"tries":[{"at":"2026-01-01T00:00:00Z","said":%s,"target":%s}]}]}]}`, h, h, h, h, h, h, h, h, h, h))
 	w.stub.can("GET /v1/system", fmt.Sprintf(`{"queues":[{"name":%s}],"lanes":[{"provider":%s,"why":%s}],"workers":[{"identity":%s,"queues":[%s]}],"kinds":[{"kind":%s}]}`, h, h, h, h, h, h))
 	w.visit("/dead-letters")
 	w.until("document.querySelector('article') && document.querySelector('.group-card')")

@@ -147,7 +147,8 @@ func (w *window) furnish() []sight {
 		t.Error = task.Errorf(task.ModelAuth, "the provider answered 401: the key is not valid")
 		t.Error.Step, t.Error.Attempts, t.Error.Provider = "summarise", 1, &task.Provider{Name: "openai", Status: 401, RequestID: "req_81f"}
 	})
-	w.stub.add(failed, map[string]any{"urls": map[string]any{"replay": "/v1/tasks/" + failed + "/replay"}, "dead_letter": map[string]any{"cause": "The key was refused by the provider.", "fix": "Set a valid OPENAI_API_KEY and replay."}})
+	w.stub.add(failed, map[string]any{"urls": map[string]any{"replay": "/v1/tasks/" + failed + "/replay"}, "dead_letter": true})
+	w.stub.can("GET /v1/dead-letters/"+failed, `{"cause":"The provider refuses our key.","fix":"Put a valid key into the configuration and restart the workers; then replay.","failures":[]}`)
 	w.kind("video", map[string]string{"scene": "dusk"})
 	w.furnishRooms(failed)
 	return []sight{
@@ -191,13 +192,13 @@ func (w *window) succeeded(kind, result string) string {
 func (w *window) furnishRooms(failed string) {
 	at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) }
 	w.stub.can("GET /v1/dead-letters/groups", fmt.Sprintf(`{"object":"list","next_cursor":null,"data":[
-		{"fingerprint":"fp-1","kind":"summary","step":"summarise","code":"model_auth","provider":"openai","tasks":37,"items":412,"first_seen":%q,"last_seen":%q,"cause":"The provider refused the key.","fix":"Put a valid key into OPENAI_API_KEY, restart the workers, then replay.","example":"the provider answered 401: the key is not valid"},
-		{"fingerprint":"fp-2","kind":"video","step":"render","code":"render_failed","provider":"kling","tasks":2,"items":2,"first_seen":%q,"last_seen":%q,"cause":"","fix":"","example":"the job ended without a video"}]}`,
+		{"fingerprint":"fp-1","kind":"summary","step":"summarise","code":"model_auth","provider":"openai","tasks":37,"items":412,"first_seen":%q,"last_seen":%q,"cause":"The provider refuses our key.","fix":"Put a valid key into the configuration and restart the workers; then replay.","example":"task-6"},
+		{"fingerprint":"fp-2","kind":"video","step":"render","code":"render_failed","provider":"kling","tasks":2,"items":2,"first_seen":%q,"last_seen":%q,"cause":"","fix":"","example":"task-x"}]}`,
 		at(26*time.Hour), at(4*time.Minute), at(3*time.Hour), at(2*time.Hour)))
 	w.stub.can("GET /v1/dead-letters", fmt.Sprintf(`{"object":"list","next_cursor":null,"data":[
-		{"id":%q,"object":"dead_letter","status":"open","kind":"summary","headline":"Summarise 12 documents: annual-report.pdf and 11 more","at":%q,"cause":"The provider refused the key.","fix":"Put a valid key into OPENAI_API_KEY, restart the workers, then replay.",
+		{"id":%q,"object":"dead_letter","status":"open","kind":"summary","headline":"Summarise 12 documents: annual-report.pdf and 11 more","at":%q,"cause":"The provider refuses our key.","fix":"Put a valid key into the configuration and restart the workers; then replay.",
 		 "error":{"code":"model_auth","title":"The model provider refuses our key","detail":"the provider answered 401","step":"summarise","attempts":1,"retryable":false,"provider":{"name":"openai","status":401}},
-		 "failures":[{"fingerprint":"fp-1","step":"summarise","code":"model_auth","provider":"openai","count":12,"example":"the provider answered 401"}],"counts":{},"usage":{"cost":{"amount":0.02,"currency":"USD"}},"replay":{"method":"POST","path":"/v1/dead-letters/%s/replay","body":{}}},
+		 "failures":[{"fingerprint":"fp-1","step":"summarise","code":"model_auth","provider":"openai","count":12,"example":{"index":3,"name":"annual-report.pdf","error":{"detail":"the provider answered 401"}},"tries":[{"at":"2026-11-29T12:00:00Z","code":"model_auth","said":"Incorrect API key provided","target":"openai/gpt-5-mini"}]}],"counts":{},"usage":{"cost":{"amount":0.02,"currency":"USD"}},"replay":{"method":"POST","path":"/v1/dead-letters/%s/replay","body":"{}"},"replays":[]},
 		{"id":"task-x","object":"dead_letter","status":"open","kind":"video","headline":"Render a lighthouse at dusk, waves below","at":%q,"error":{"code":"render_failed","title":"The provider did not render it","detail":"the job ended without a video","retryable":true},"failures":[]}]}`,
 		failed, at(4*time.Minute), failed, at(2*time.Hour)))
 	w.stub.can("GET /v1/system", fmt.Sprintf(`{"throughput":{"per_minute":12.4},

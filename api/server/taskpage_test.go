@@ -162,12 +162,13 @@ func seeReplay(w *window) {
 	w.tasks.Change(id, func(t *task.Task) {
 		t.Status, t.Outcome, t.Error = task.Failed, task.None, task.Errorf(task.ModelAuth, "401")
 	})
-	w.stub.add(id, map[string]any{"urls": map[string]any{"replay": path}, "dead_letter": map[string]any{"cause": "A bad key.", "fix": "Set a good one."}})
+	w.stub.add(id, map[string]any{"urls": map[string]any{"replay": path}, "dead_letter": true})
+	w.stub.can("GET /v1/dead-letters/"+id, `{"cause":"A bad key.","fix":"Set a good one.","failures":[{"fingerprint":"fp-1"}]}`)
 	w.stub.can("POST "+path, `{"id":"`+next+`"}`)
 	w.visit("/tasks/" + id)
 	w.click("#replay")
-	require.Contains(w.t, w.text("#error"), "A bad key.")
-	require.Contains(w.t, w.text("#error"), "Set a good one.")
+	w.until("document.querySelector('.failure').innerText.includes('A bad key.')")
+	require.Contains(w.t, w.text(".failure"), "Set a good one.")
 	w.fill("#replay-model", "m-2")
 	w.fill("#replay-input", `{"words":`)
 	w.click("#replay-send")
@@ -214,7 +215,7 @@ func seeDeadLetters(w *window) {
 	w.stub.can("POST /v1/dead-letters/replay", `{"id":"`+next+`"}`)
 	w.visit("/dead-letters")
 	w.until("document.querySelectorAll('article').length === 2 && document.querySelectorAll('.group-card').length === 2")
-	require.Contains(w.t, w.text(".group-card"), "Put a valid key into OPENAI_API_KEY")
+	require.Contains(w.t, w.text(".group-card"), "Put a valid key into the configuration")
 	w.click("article .danger")
 	w.fill("#reason", "  ")
 	w.click("#discard-send")
@@ -231,7 +232,7 @@ func seeDeadLetters(w *window) {
 	w.fill("#scope", "all")
 	w.click("#replay-send")
 	w.until("document.querySelector('#task-id')?.innerText === '" + next + "'")
-	require.JSONEq(w.t, `{"fingerprint":"fp-1","scope":"all","canary":3,"per_minute":60}`, w.stub.bodies("POST /v1/dead-letters/replay")[0])
+	require.JSONEq(w.t, `{"fingerprint":"fp-1","scope":"all","canary":3}`, w.stub.bodies("POST /v1/dead-letters/replay")[0])
 }
 
 func seeSystem(w *window) {

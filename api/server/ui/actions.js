@@ -40,7 +40,7 @@ export function replay(url, ownTask, fixed = {}) {
   const budget = el("input", { id: "replay-budget", type: "number", min: 0, step: "any", placeholder: t("replay.same") });
   const input = el("textarea", { id: "replay-input", class: "code", rows: 4, spellcheck: "false", placeholder: "{ }" });
   const fault = el("div", { class: "note bad", hidden: true, role: "alert" });
-  const bulk = ownTask ? null : [numeric("canary", 1), numeric("per_minute", 60)];
+  const bulk = ownTask ? null : [numeric("canary", 0, 1), numeric("per_minute", 1, 600)];
   const line = (id, field) => el("div", { class: "field" }, el("label", { for: id }, t("replay." + id.replace("replay-", ""))), field, el("p", { class: "hint" }, t(`replay.${id.replace("replay-", "")}.hint`)));
 
   async function send(event) {
@@ -67,4 +67,4 @@ export function replay(url, ownTask, fixed = {}) {
   dialog.showModal();
 }
 
-const numeric = (id, value) => el("input", { id, type: "number", min: 0, step: 1, value });
+const numeric = (id, min, usual) => el("input", { id, type: "number", min, step: 1, placeholder: usual });

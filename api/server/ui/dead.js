@@ -4,9 +4,9 @@ import { ask, query as address } from "/ui/api.js";
 import { replay, run } from "/ui/actions.js";
 import { since } from "/ui/clock.js";
 import { el } from "/ui/dom.js";
-import { money, named, number, t } from "/ui/i18n.js";
+import { clock, money, named, number, t } from "/ui/i18n.js";
 import { note } from "/ui/routes.js";
-import { problem as shownError } from "/ui/task.js";
+import { diagnosis, failure } from "/ui/task.js";
 
 export function dead({ root, signal, query }) {
   const chosen = { status: query.get("status") || "open", fingerprint: query.get("fingerprint") || "" };
@@ -53,9 +53,8 @@ function group(g, chosen, show) {
   return el("section", { class: "card group-card" + (chosen ? " chosen" : ""), "data-fingerprint": g.fingerprint },
     el("div", { class: "line" }, el("h2", { class: "grow" }, named("code", g.code)), el("b", {}, t("dead.tasks", { n: number(g.tasks) }))),
     el("p", { class: "soft" }, sort(g), g.items ? " · " + t("dead.items", { n: number(g.items) }) : ""),
-    g.example && el("p", { class: "pre sample" }, typeof g.example === "string" ? g.example : g.example.detail || JSON.stringify(g.example)),
-    g.cause && el("p", {}, el("b", {}, t("error.cause")), " ", g.cause), g.fix && el("p", {}, el("b", {}, t("error.fix")), " ", g.fix),
-    el("p", { class: "soft" }, t("dead.seen"), " ", since(g.first_seen), " – ", since(g.last_seen)),
+    diagnosis(g),
+    el("p", { class: "soft" }, t("dead.seen"), " ", since(g.first_seen), " – ", since(g.last_seen), g.example && [" · ", el("a", { href: "/tasks/" + encodeURIComponent(g.example) }, t("dead.newest"))]),
     el("div", { class: "foot" }, el("button", { onclick: show }, t("dead.show")),
       el("button", { class: "main", onclick: () => replay("/v1/dead-letters/replay", false, { fingerprint: g.fingerprint }) }, t("dead.replayall"))));
 }
@@ -67,14 +66,18 @@ function card(d, changed) {
     el("div", { class: "line" }, el("h3", { class: "grow" }, el("a", { href: "/tasks/" + encodeURIComponent(d.id) }, d.headline || named("kind", d.kind))),
       el("span", { class: "state " + d.status }, t("dead." + d.status, {}, d.status)), el("span", { class: "soft" }, since(d.at))),
     el("p", { class: "soft" }, named("kind", d.kind), " · ", el("code", {}, d.id), d.usage?.cost ? " · " + money(d.usage.cost) : ""),
-    shownError(d.error && { ...d.error, cause: d.cause, fix: d.fix }),
+    d.error ? failure(d.error, diagnosis(d)) : diagnosis(d),
     d.failures?.length > 0 && el("details", { class: "minor" }, el("summary", {}, t("dead.failures", { n: d.failures.length })), el("ul", {}, d.failures.map((f) =>
-      el("li", {}, el("b", {}, number(f.count), " × ", named("code", f.code)), " ", el("span", { class: "soft" }, [f.step && named("step", f.step), f.provider].filter(Boolean).join(" · ")), " ", typeof f.example === "string" ? f.example : f.example?.detail)))),
+      el("li", {}, el("b", {}, number(f.count), " × ", named("code", f.code)), " ", el("span", { class: "soft" }, [f.step && named("step", f.step), f.provider].filter(Boolean).join(" · ")), example(f))))),
     d.reason && el("p", {}, el("b", {}, t("dead.reason")), " ", d.reason),
-    d.replayed_as && el("p", {}, el("a", { href: "/tasks/" + encodeURIComponent(d.replayed_as) }, t("dead.replayedas"))),
+    d.replays?.map((r) => el("p", {}, el("a", { href: "/tasks/" + encodeURIComponent(r.task_id) }, t("dead.replayedas")), " ", since(r.at))),
     open && el("div", { class: "foot" }, el("button", { class: "danger", onclick: () => discard(path, changed) }, t("dead.discard")),
       el("button", { class: "main", onclick: () => replay(d.replay?.path || path + "/replay", true) }, t("act.replay"))));
 }
+
+// example is one item that failed in a way, and what its last calls heard.
+const example = ({ example: e, tries = [] }) => e && el("div", { class: "sample" }, [e.name, e.error?.detail].filter(Boolean).join(": "),
+  tries.map((one) => el("div", { class: "soft" }, clock(one.at), " ", one.target, " ", one.said)));
 
 // discard asks why: whoever finds the letter later should know.
 function discard(path, changed) {

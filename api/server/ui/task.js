@@ -6,7 +6,7 @@ import { el, part, say } from "/ui/dom.js";
 import { actions } from "/ui/actions.js";
 import { requests } from "/ui/input.js";
 import { facts, files, deliveries } from "/ui/facts.js";
-import { named, number, t, titled } from "/ui/i18n.js";
+import { named, number, t, titled, told } from "/ui/i18n.js";
 import { items } from "/ui/items.js";
 import { watch } from "/ui/live.js";
 import { result } from "/ui/result.js";
@@ -34,7 +34,7 @@ export function task({ root, signal, given: [id] }) {
     head.update(pickHead(v), v.urls, v.status);
     standingPart.update({ status: v.status, done: v.done, outcome: v.outcome, progress: v.progress, waiting: v.waiting, retrying: v.retrying, stalled: v.stalled });
     asked.update(v.urls.input, v.done ? {} : v.input_requests || {}, !v.done && v.kind === "agent");
-    error.update(v.error, v.dead_letter);
+    error.update(v.error, v.dead_letter, v.id);
     made.update(...(v.done && v.outcome !== "none" ? [v.kind, v.id, v.result, v.result_ref, v.urls] : [null]));
     itemsPart.update(v);
     aside.slice(0, 3).forEach((p, i) => p.update(...[[v], [v.done ? v.urls.artifacts : null], [v.urls.deliveries, v.done]][i]));
@@ -83,14 +83,24 @@ function progress(v) {
     numbers.length > 0 && el("ul", { class: "counts" }, numbers));
 }
 
-// problem says what went wrong, why, and what to do, as far as the API tells.
-export function problem(error, dead) {
-  if (!error) return null;
+// problem says what went wrong, why, and what to do. Of a dead letter the API knows the last two; it may be one only
+// because some of its items are.
+function problem(error, dead, id) {
+  const advice = el("div", {});
+  if (dead) {
+    ask("/v1/dead-letters/" + encodeURIComponent(id)).then((letter) => advice.append(...diagnosis(letter),
+      el("p", {}, el("a", { href: "/dead-letters?" + new URLSearchParams({ fingerprint: letter.failures?.[0]?.fingerprint || "" }) }, t("dead.alike")))), () => {});
+  }
+  return error ? failure(error, advice) : dead && el("section", { class: "card note bad failure" }, el("h2", {}, t("dead.some")), advice);
+}
+
+// diagnosis is why something failed, and what mends it.
+export const diagnosis = ({ cause, fix }) => [cause && el("p", {}, el("b", {}, t("error.cause")), " ", told(cause)), fix && el("p", {}, el("b", {}, t("error.fix")), " ", told(fix))].filter(Boolean);
+
+// failure shows an error, with what can be said about it.
+export function failure(error, ...advice) {
   const p = error.provider;
-  const cause = error.cause || dead?.cause;
-  const fix = error.fix || dead?.fix;
-  return el("section", { class: "card note bad", id: "error" }, el("h2", {}, titled(error)), el("p", { class: "pre" }, error.detail),
-    cause && el("p", {}, el("b", {}, t("error.cause")), " ", cause), fix && el("p", {}, el("b", {}, t("error.fix")), " ", fix),
+  return el("section", { class: "card note bad failure" }, el("h2", {}, titled(error)), el("p", { class: "pre" }, error.detail), advice,
     el("p", { class: "soft" }, [error.code, error.step && t("error.step", { step: error.step }), error.attempts && t("error.attempts", { n: error.attempts }),
       p?.name && [p.name, p.status || null, p.code, p.request_id].filter(Boolean).join(" "), t(error.retryable ? "error.again" : "error.final")].filter(Boolean).join(" · ")));
 }

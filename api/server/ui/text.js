@@ -15,7 +15,7 @@ export function liveText() {
   function box(item) {
     if (!shown.has(item)) {
       const node = el("pre", { class: "writing" });
-      const whole = el("div", {}, el("h3", { class: "soft" }, t("live.item", { n: Number.isInteger(item) ? item + 1 : item ?? "" })), node);
+      const whole = el("div", {}, Number.isInteger(item) && el("h3", { class: "soft" }, t("live.item", { n: item + 1 })), node);
       shown.set(item, { node, whole, text: "", at: -1 });
       root.append(whole);
       if (shown.size > boxes) drop(shown.keys().next().value);
@@ -34,7 +34,7 @@ export function liveText() {
   return {
     root,
     // add takes a frame {item, offset, text, restart}. What is sent again after a cut has an offset that was seen.
-    add({ item = "", offset = 0, text = "", restart = false }) {
+    add({ item = null, offset = 0, text = "", restart = false }) {
       const b = box(item);
       if (restart || offset === 0) Object.assign(b, { text: "", at: -1 });
       if (offset <= b.at) return;

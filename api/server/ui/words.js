@@ -174,6 +174,7 @@ export const words = {
   "code.budget_exceeded": ["The budget is used up", "预算已用完"],
   "code.cancelled": ["The task was cancelled", "任务已取消"],
   "code.all_items_failed": ["Every item failed", "所有条目均失败"],
+  "code.canary_failed": ["The first replay failed again", "首个重放再次失败"],
   "code.terminated": ["The task was ended from outside", "任务被外部终止"],
 
   "act.pause": ["Pause", "暂停"],
@@ -311,6 +312,9 @@ export const words = {
   "dead.tasks": ["{n} tasks", "{n} 个任务"],
   "dead.items": ["{n} items", "{n} 个条目"],
   "dead.seen": ["Seen", "出现于"],
+  "dead.newest": ["the newest", "最近一个"],
+  "dead.alike": ["All that failed like this", "所有同类失败"],
+  "dead.some": ["Some items failed for good", "部分条目彻底失败"],
   "dead.show": ["Show them", "查看"],
   "dead.allgroups": ["Show all groups", "显示所有分组"],
   "dead.replayall": ["Replay all…", "全部重放…"],
