@@ -85,9 +85,11 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	id, one := strings.CutPrefix(r.URL.Path, "/v1/tasks/")
 	switch {
-	case r.URL.Path == "/v1/events" && !s.cut:
+	case s.cut && strings.HasSuffix(r.URL.Path, "/events"):
+		http.NotFound(w, r)
+	case r.URL.Path == "/v1/events":
 		s.stream(w, r, "/v1/tasks?limit=100", "")
-	case one && strings.HasSuffix(id, "/events") && !s.cut:
+	case one && strings.HasSuffix(id, "/events"):
 		id = strings.TrimSuffix(id, "/events")
 		s.stream(w, r, "/v1/tasks/"+id, id)
 	case one && r.Method == http.MethodGet && !strings.Contains(id, "/") && r.URL.Query().Get("wait") == "":
