@@ -83,7 +83,7 @@ func open(t *testing.T, browser context.Context, change func(*server.Parts)) *wi
 	w := &window{t: t, tasks: tasks, stub: front, url: srv.URL}
 	ctx, closeWindow := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(w.hear))
 	t.Cleanup(closeWindow)
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	t.Cleanup(cancel)
 	w.ctx = ctx
 	w.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {

@@ -78,7 +78,7 @@ func TestDA03_longAndHostile(t *testing.T) {
 		require.Zero(t, eval[int](w, "document.querySelectorAll('main script, main img, main iframe').length"), where)
 		require.LessOrEqual(t, eval[int](w, "document.documentElement.scrollWidth - innerWidth"), 0, "%s scrolls sideways", where)
 	}
-	big := strings.Repeat("港口报告 "+hostile+" ", 12_000) // over a megabyte
+	big := "# 港口\n\n" + strings.Repeat("港口报告 "+hostile+" ", 12_000) // over a megabyte
 	value, err := json.Marshal(map[string]any{"report": big, "output": map[string]any{"深": []any{hostile, map[string]any{"er": big[:3000]}}}, "stopped_by": hostile})
 	require.NoError(t, err)
 

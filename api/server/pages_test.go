@@ -290,6 +290,9 @@ func seeMarkdown(w *window) {
 	}
 	deep := strings.Repeat("> ", 4000) + strings.Repeat("*", 4000) + strings.Repeat("[", 4000) + strings.Repeat("`", 4001)
 	require.Positive(w.t, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown(`"+strings.ReplaceAll(deep, "`", "\\`")+"`).textContent.length)"), "nesting does not break it")
+	for _, long := range []string{`"**a ".repeat(250000)`, `"**a\n\n".repeat(20000)`, `"a\n".repeat(300000)`} { // none takes for ever, or more room than a call has
+		require.Positive(w.t, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown("+long+").textContent.length)"), long)
+	}
 }
 
 // Every word that the pages ask for is in the table, in both languages.

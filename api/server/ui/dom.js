@@ -11,7 +11,9 @@ export function el(name, attributes = {}, ...children) {
     else if (key.startsWith("aria-") && typeof value === "boolean") e.setAttribute(key, String(value));
     else if (value !== false && value !== null && value !== undefined) e.setAttribute(key, value === true ? "" : value);
   }
-  e.append(...children.flat(3).filter((c) => c !== null && c !== undefined && c !== false && c !== ""));
+  for (const c of children.flat(3)) { // one by one: a text may have more lines than a call takes arguments
+    if (c !== null && c !== undefined && c !== false && c !== "") e.append(c);
+  }
   return e;
 }
 

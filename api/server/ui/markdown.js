@@ -5,6 +5,7 @@
 import { el } from "/ui/dom.js";
 
 const deepest = 12; // lists and quotes inside each other
+const longest = 20000; // characters of a paragraph that is searched for spans: what is longer was not written by hand
 
 export function markdown(text) {
   return el("div", { class: "prose" }, blocks(String(text).replace(/\r\n?/g, "\n").split("\n"), 0));
@@ -62,7 +63,7 @@ function list(lines, i, out, depth) {
     const inside = indent.length + 1;
     const belongs = (l, n) => (l.trim() ? l.search(/\S/) >= inside || (lines[n - 1].trim() && !starts(lines, n)) : (lines[n + 1] || "").search(/\S/) >= inside);
     const rest = take(lines, i + 1, belongs);
-    const shift = Math.min(...rest.filter((l) => l.trim()).map((l) => l.search(/\S/)), inside + mark.length);
+    const shift = rest.reduce((least, l) => (l.trim() ? Math.min(least, l.search(/\S/)) : least), inside + mark.length);
     const inner = blocks([m[4], ...rest.map((l) => l.slice(Math.min(shift, Math.max(0, l.search(/\S/)))))], depth + 1);
     node.append(el("li", {}, inner.length && inner[0].tagName === "P" ? [[...inner[0].childNodes], inner.slice(1)] : inner));
     i += rest.length + 1;
@@ -79,11 +80,12 @@ function table(lines, i, out) {
   return i + 2 + rows.length;
 }
 
-// The spans of a line, the first that fits: escape, code, link or picture, bare address, strong, emphasis, struck.
-const spans = /\\([\\`*_{}[\]()#+\-.!|>~])|(`+)([^`]|[^`][\s\S]*?[^`])\2(?!`)|!?\[((?:[^[\]\\]|\\.)*)\]\(\s*<?([^\s)>]*)>?(?:\s+["'][^)]*)?\)|<?(https?:\/\/[^\s<>)\]]+[^\s<>)\].,;:!?'"])>?|(\*\*|__)(?=\S)([\s\S]*?\S)\7|(\*|_)(?=\S)([^*_]*?[^\s*_])\9(?![\p{L}\p{N}])|~~(?=\S)([\s\S]*?\S)~~/u;
+// The spans of a line, each of a few hundred characters at the most so that none is looked for in vain for long: escape, code, link or picture, bare address, strong, emphasis, struck.
+const spans = /\\([\\`*_{}[\]()#+\-.!|>~])|(`+)([^`]|[^`][\s\S]{0,400}?[^`])\2(?!`)|!?\[((?:[^[\]\\]|\\.)*)\]\(\s*<?([^\s)>]*)>?(?:\s+["'][^)]*)?\)|<?(https?:\/\/[^\s<>)\]]+[^\s<>)\].,;:!?'"])>?|(\*\*|__)(?=\S)([\s\S]{0,400}?\S)\7|(\*|_)(?=\S)([^*_]*?[^\s*_])\9(?![\p{L}\p{N}])|~~(?=\S)([\s\S]{0,400}?\S)~~/u;
 
 function inline(text, depth = 0) {
   const out = [];
+  if (text.length > longest) return [text];
   for (let m; text && depth < deepest && (m = text.match(spans));) {
     out.push(text.slice(0, m.index), span(m, depth + 1));
     text = text.slice(m.index + m[0].length);

@@ -101,6 +101,6 @@ export const diagnosis = ({ cause, fix }) => [cause && el("p", {}, el("b", {}, t
 export function failure(error, ...advice) {
   const p = error.provider;
   return el("section", { class: "card note bad failure" }, el("h2", {}, titled(error)), el("p", { class: "pre" }, error.detail), advice,
-    el("p", { class: "soft" }, [error.code, error.step && t("error.step", { step: error.step }), error.attempts && t("error.attempts", { n: error.attempts }),
+    el("p", { class: "soft" }, [error.code, error.step && t("error.step", { step: named("step", error.step) }), error.attempts && t("error.attempts", { n: error.attempts }),
       p?.name && [p.name, p.status || null, p.code, p.request_id].filter(Boolean).join(" "), t(error.retryable ? "error.again" : "error.final")].filter(Boolean).join(" · ")));
 }
