@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -57,6 +58,7 @@ type window struct {
 	t     *testing.T
 	ctx   context.Context
 	tasks *servertest.Tasks
+	stub  *stub
 	url   string
 
 	mu   sync.Mutex
@@ -73,10 +75,15 @@ func open(t *testing.T, browser context.Context, change func(*server.Parts)) *wi
 	if change != nil {
 		change(&parts)
 	}
-	w := &window{t: t, tasks: tasks, url: servertest.Start(t, parts).URL}
+	api, err := server.New(parts)
+	require.NoError(t, err)
+	front := &stub{api: api}
+	srv := httptest.NewServer(front)
+	t.Cleanup(srv.Close)
+	w := &window{t: t, tasks: tasks, stub: front, url: srv.URL}
 	ctx, closeWindow := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(w.hear))
 	t.Cleanup(closeWindow)
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	t.Cleanup(cancel)
 	w.ctx = ctx
 	w.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -99,7 +106,7 @@ func (w *window) hear(event any) {
 			w.said = append(w.said, e.Entry.Text+" "+e.Entry.URL)
 		}
 	case *runtime.EventExceptionThrown:
-		w.said = append(w.said, e.ExceptionDetails.Text)
+		w.said = append(w.said, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
 	case *runtime.EventConsoleAPICalled:
 		w.said = append(w.said, "console."+string(e.Type))
 	}
@@ -111,7 +118,7 @@ func (w *window) check() {
 	require.Empty(w.t, w.said, "the console of the window")
 	require.NotEmpty(w.t, w.asks)
 	for _, address := range w.asks {
-		require.True(w.t, strings.HasPrefix(address, w.url+"/") || address == "data:,", "%s is not ours", address)
+		require.True(w.t, strings.HasPrefix(address, w.url+"/") || strings.HasPrefix(address, "data:") || strings.HasPrefix(address, "blob:"+w.url), "%s is not ours", address)
 	}
 }
 
@@ -149,10 +156,11 @@ func eval[T any](w *window, expression string) T {
 	return value
 }
 
-// until waits for a condition in the page, and shows the page if it does not come.
+// until waits for a condition in the page, and shows the page if it does not come. One that throws, as an element is not there yet, is not met.
 func (w *window) until(condition string) {
 	w.t.Helper()
-	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(10*time.Second)))
+	met := "(() => { try { return !!(" + condition + ") } catch { return false } })()"
+	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](met, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(30*time.Second)))
 	if err != nil {
 		require.NoError(w.t, err, "%s\n%s", condition, eval[string](w, "document.body.innerText"))
 	}

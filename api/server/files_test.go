@@ -22,7 +22,6 @@ import (
 	"longhaul/api/server"
 	"longhaul/api/server/servertest"
 	"longhaul/internal/storage"
-	"longhaul/internal/task"
 )
 
 // form makes a form of one file.
@@ -36,41 +35,6 @@ func form(t *testing.T, field, name, content string) (contentType, body string) 
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return w.FormDataContentType(), b.String()
-}
-
-func TestUpload_namesComeBackUnchanged(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, nil)
-	tests := map[string]struct{ name, disposition string }{
-		"chinese": {"财报 2025.pdf", `attachment; filename="__ 2025.pdf"; filename*=UTF-8''%E8%B4%A2%E6%8A%A5%202025.pdf`},
-		"korean":  {"한글.pdf", `attachment; filename="__.pdf"; filename*=UTF-8''%ED%95%9C%EA%B8%80.pdf`},
-		"quote":   {`a"b.pdf`, `attachment; filename="a_b.pdf"; filename*=UTF-8''a%22b.pdf`},
-		"climbs":  {"../../etc/x", `attachment; filename=".._.._etc_x"; filename*=UTF-8''.._.._etc_x`},
-		"accents": {"re\u0301sume\u0301.pdf", `attachment; filename="re_sume_.pdf"; filename*=UTF-8''re%CC%81sume%CC%81.pdf`},
-		"percent": {"100%.pdf", `attachment; filename="100_.pdf"; filename*=UTF-8''100%25.pdf`},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := a.on(t)
-			contentType, body := form(t, "file", tt.name, "content of "+name)
-			r := a.do("POST", "/v1/files", map[string]string{"Content-Type": contentType}, body)
-			require.Equal(t, http.StatusCreated, r.status, string(r.body))
-			file := into[task.File](t, r)
-			require.Equal(t, tt.name, file.Name)
-			require.Equal(t, "/v1/files/"+file.ID, r.header.Get("Location"))
-			require.Equal(t, tt.name, into[task.File](t, a.do("GET", "/v1/files/"+file.ID, nil, "")).Name)
-			content := a.do("GET", "/v1/files/"+file.ID+"/content", nil, "")
-			require.Equal(t, "content of "+name, string(content.body))
-			require.Equal(t, tt.disposition, content.header.Get("Content-Disposition"))
-			require.Equal(t, `"`+file.SHA256+`"`, content.header.Get("ETag"))
-			part := a.do("GET", "/v1/files/"+file.ID+"/content", map[string]string{"Range": "bytes=0-6"}, "")
-			require.Equal(t, "content", string(part.body))
-
-			require.Equal(t, http.StatusNoContent, a.do("DELETE", "/v1/files/"+file.ID, nil, "").status)
-			require.Equal(t, http.StatusNotFound, a.do("GET", "/v1/files/"+file.ID, nil, "").status)
-		})
-	}
 }
 
 func TestUpload_refusals(t *testing.T) {

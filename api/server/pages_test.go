@@ -3,8 +3,12 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -21,14 +25,18 @@ func TestPages(t *testing.T) {
 		change func(*server.Parts)
 		see    func(w *window)
 	}{
-		"home is empty at first":        {see: seeNothingYet},
-		"home follows the tasks":        {see: seeTasksMove},
-		"home shows text as text":       {see: seeTextAsText},
-		"home leaves the rest alone":    {see: seeSelectionKept},
-		"home fits a phone":             {see: seeItFit},
-		"home asks for a key":           {change: withKey, see: seeKeyAsked},
-		"docs show every operation":     {see: seeOperations},
-		"docs unfold what is linked to": {see: seeLinkFollowed},
+		"tasks: empty at first":          {see: seeNothingYet},
+		"tasks: follow":                  {see: seeTasksMove},
+		"tasks: leave the rest alone":    {see: seeSelectionKept},
+		"tasks: filters and search":      {see: seeFilters},
+		"tasks: polled without a stream": {see: seePolling},
+		"frame: asks for a key once":     {change: withKey, see: seeKeyAsked},
+		"frame: links, back, bookmarks":  {see: seeWayBack},
+		"frame: language and theme":      {see: seeChoicesKept},
+		"frame: the bell":                {see: seeBell},
+		"docs: every operation":          {see: seeOperations},
+		"docs: unfold what is linked to": {see: seeLinkFollowed},
+		"markdown":                       {see: seeMarkdown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,112 +55,180 @@ func (w *window) start(tenant string, labels map[string]string) string {
 	return made.ID
 }
 
-// lookAgain has home ask for news at once, as it does when its tab comes to the front.
-func (w *window) lookAgain() {
+// click clicks on the first element of a selector, once it is there.
+func (w *window) click(selector string) {
 	w.t.Helper()
-	w.do(chromedp.Evaluate[chromedp.Void]("document.dispatchEvent(new Event('visibilitychange')); undefined"))
+	w.until("document.querySelector(`" + selector + "`)")
+	w.do(chromedp.Evaluate[chromedp.Void]("document.querySelector(`" + selector + "`).click(); undefined"))
 }
 
-const rows = "document.querySelectorAll('tbody tr').length"
+// fill types into a field as a person does.
+func (w *window) fill(selector, text string) {
+	w.t.Helper()
+	w.until("document.querySelector(`" + selector + "`)")
+	quoted, _ := json.Marshal(text)
+	w.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("{const f = document.querySelector(`%s`); f.value = %s; f.dispatchEvent(new Event('input', {bubbles: true})); f.dispatchEvent(new Event('change', {bubbles: true}))}; undefined", selector, quoted)))
+}
+
+const rows = "document.querySelectorAll('tbody tr:not([hidden])').length"
 
 func seeNothingYet(w *window) {
 	w.visit("/")
-	w.until("document.querySelector('#note').innerText.includes('No tasks yet')")
-	require.False(w.t, eval[bool](w, "document.querySelector('#login').checkVisibility()"), "there are no keys to ask for")
-	w.do(chromedp.Click(chromedp.CSS("#kinds summary")))
-	require.Contains(w.t, w.text("#kinds pre"), "curl "+w.url+"/v1/tasks -H 'Content-Type: application/json' -d '{")
+	w.until("document.querySelector('.empty')?.innerText.includes('No tasks yet')")
+	require.False(w.t, eval[bool](w, "!!document.querySelector('#login')"), "there are no keys to ask for")
+	w.until("document.querySelector('#connection').innerText === 'Live'")
 }
 
 func seeTasksMove(w *window) {
 	id := w.start("default", map[string]string{"project": "atlas"})
 	w.visit("/")
 	w.until(rows + " === 1")
-	require.Contains(w.t, w.text("tbody"), "project=atlas")
-	require.Contains(w.t, w.text("tbody"), "pending")
+	require.Contains(w.t, w.text("tbody"), "project: atlas")
+	require.Contains(w.t, w.text("tbody"), "Waiting to start")
 
 	w.tasks.Change(id, func(t *task.Task) {
 		t.Status = task.Processing
 		t.Progress = task.Progress{Percent: new(40), Step: "summarise", Counts: task.Counts{Total: 5, Succeeded: 2, Running: 3}, ETA: &task.ETA{Seconds: 12}}
 		t.Waiting = &task.Waiting{Reason: "rate_limit"}
 		t.Retrying = &task.Retrying{Step: "summarise a.pdf", Attempt: 2, LastError: "the provider is overloaded"}
+		t.Usage.Cost = &task.Cost{Amount: 1.5, Currency: "USD"}
 	})
 	w.until("document.querySelector('progress')?.value === 40")
-	require.Contains(w.t, w.text("tbody"), "summarise · 2 of 5 · about 12 s left · waits for a rate limit · tries again: summarise a.pdf, attempt 2: the provider is overloaded")
-
+	for _, text := range []string{"summarising · 2 of 5 · about 12 sec left", "Waits for a rate limit", "Tries again: summarise a.pdf, attempt 2. Last error: the provider is overloaded", "$1.50"} {
+		require.Contains(w.t, w.text("tbody"), text)
+	}
 	w.tasks.Change(id, func(t *task.Task) {
 		t.Status, t.Error = task.Failed, task.Errorf(task.ModelAuth, "the key was refused")
 	})
-	w.lookAgain()
-	w.until("document.querySelector('tbody .failed')")
+	w.until("document.querySelector('tbody .state.failed')")
 	require.Contains(w.t, w.text("tbody"), "the key was refused")
 	require.False(w.t, eval[bool](w, "!!document.querySelector('progress')"), "a failed task is on its way nowhere")
-}
-
-func seeTextAsText(w *window) {
-	const hostile = `<script>window.ran = true</script><img src=x onerror="window.ran = true"><b>"'&amp;`
-	id := w.start("default", map[string]string{"note": hostile, "name": "季度报告 сводка ملخص", "long": strings.Repeat("long", 64)})
-	w.tasks.Change(id, func(t *task.Task) {
-		t.Kind, t.Progress.Step = hostile, hostile
-		t.Waiting = &task.Waiting{Reason: hostile}
-		t.Retrying = &task.Retrying{Step: hostile, LastError: hostile}
-		t.Error = task.Errorf(task.Internal, "%s", hostile)
-	})
-	w.visit("/")
-	w.until(rows + " === 1")
-	shown := w.text("tbody")
-	require.Equal(w.t, 7, strings.Count(shown, hostile), shown)
-	require.Contains(w.t, shown, "name=季度报告 сводка ملخص")
-	require.False(w.t, eval[bool](w, "!!window.ran"), "a script ran")
-	require.Zero(w.t, eval[int](w, "document.querySelectorAll('main script, main img, main b').length"))
-	require.True(w.t, eval[bool](w, "document.documentElement.scrollWidth <= innerWidth"), "long words make the page scroll sideways")
-}
-
-func seeSelectionKept(w *window) {
 	w.start("default", nil)
-	w.visit("/")
-	w.until(rows + " === 1")
-	const looks = "performance.getEntriesByType('resource').filter((r) => r.name.includes('/v1/tasks')).length"
-	before := eval[int](w, "document.querySelector('tbody tr').mark = "+looks)
-	for more := range 2 { // when the second answer is there, the first has been shown
-		w.lookAgain()
-		w.until(fmt.Sprintf("%s > %d", looks, before+more))
-	}
-	require.True(w.t, eval[bool](w, "!!document.querySelector('tbody tr').mark"), "what did not change was drawn again")
-	w.start("default", nil)
-	w.lookAgain()
 	w.until(rows + " === 2")
 }
 
-func seeItFit(w *window) {
-	id := w.start("default", map[string]string{"project": "atlas"})
-	w.tasks.Change(id, func(t *task.Task) {
-		t.Status, t.Progress.Percent, t.Error = task.Processing, new(7), task.Errorf(task.FetchBlocked, "only public addresses are fetched")
-	})
-	for _, path := range []string{"/", "/docs#create-task"} {
-		w.do(chromedp.EmulateViewport(320, 640))
-		w.visit(path)
-		w.until("document.querySelector('tbody tr, details[open]')")
-		require.LessOrEqual(w.t, eval[int](w, "document.documentElement.scrollWidth"), 320, path)
+func seeSelectionKept(w *window) {
+	still, moves := w.start("default", nil), w.start("default", nil)
+	w.visit("/")
+	w.until(rows + " === 2")
+	w.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('[data-id=" + still + "]').mark = true; undefined"))
+	w.tasks.Change(moves, func(t *task.Task) { t.Status = task.Processing })
+	w.until("document.querySelector('.state.processing')")
+	require.True(w.t, eval[bool](w, "!!document.querySelector('[data-id="+still+"]').mark"), "what did not change was drawn again")
+}
+
+func seeFilters(w *window) {
+	for i := range 30 {
+		w.start("default", map[string]string{"n": fmt.Sprint(i % 2)})
 	}
+	failed := w.start("default", map[string]string{"n": "0", "name": "季度报告"})
+	w.tasks.Change(failed, func(t *task.Task) { t.Status = task.Failed })
+	w.visit("/?label=n:0")
+	w.until(rows + " === 16")
+	w.fill("#search", "季度")
+	w.until(rows + " === 1")
+	w.fill("#search", "")
+	w.fill("#label", "")
+	w.until("document.querySelector('#more').checkVisibility()")
+	require.Equal(w.t, 25, eval[int](w, rows), "a page")
+	w.click("#more")
+	w.until(rows + " === 31")
+	w.fill("#status", "failed")
+	w.until(rows + " === 1")
+	require.Equal(w.t, "?status=failed", eval[string](w, "location.search"))
+	w.fill("#kind", "summary")
+	w.until("location.search === '?status=failed&kind=summary' && " + rows + " === 1")
+	w.fill("#search", "nowhere")
+	w.until("document.querySelector('.empty').innerText.includes('None of the loaded tasks fits')")
+}
+
+func seePolling(w *window) {
+	w.stub.cut = true
+	id := w.start("default", nil)
+	w.visit("/")
+	w.until(rows + " === 1 && document.querySelector('#connection').innerText === 'Every 3 s'")
+	w.tasks.Change(id, func(t *task.Task) { t.Status = task.Processing })
+	w.do(chromedp.Evaluate[chromedp.Void]("document.dispatchEvent(new Event('visibilitychange')); undefined"))
+	w.until("document.querySelector('.state.processing')")
+	w.visit("/tasks/" + id)
+	w.until("document.querySelector('.state.processing')")
+	w.tasks.Succeed(id, `{"documents":[]}`, task.Full)
+	w.until("document.querySelector('.standing .state.succeeded')")
+	w.forgive("404")
 }
 
 func seeKeyAsked(w *window) {
 	w.start("acme", nil)
 	w.start("other", nil)
 	w.visit("/")
-	w.until("document.querySelector('#login').checkVisibility()")
-	field := chromedp.CSS("#key")
-	w.do(chromedp.SendKeys(field, "wrong\r"))
-	w.until("document.querySelector('#note').innerText.includes('key')")
+	w.until("document.querySelector('#login')?.open")
+	w.do(chromedp.SendKeys(chromedp.CSS("#key"), "wrong\r"))
+	w.until("document.querySelector('#key-note')?.innerText.includes('not known')")
 	require.Zero(w.t, eval[int](w, rows))
-	w.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('#key').value = ''; undefined"), chromedp.SendKeys(field, " sesame \r"))
+	w.do(chromedp.SendKeys(chromedp.CSS("#key"), " sesame \r"))
 	w.until(rows + " === 1")
-	w.until("document.querySelector('#kinds details')")
-	require.False(w.t, eval[bool](w, "document.querySelector('#login').checkVisibility()"))
+	require.False(w.t, eval[bool](w, "!!document.querySelector('#login')"), "it is asked for once")
+	w.visit("/new")
+	w.until("document.querySelector('#submit')")
 	require.False(w.t, eval[bool](w, "document.documentElement.outerHTML.includes('sesame')"), "the key is shown")
 	require.NotContains(w.t, strings.Join(w.asks, " "), "sesame", "the key is in an address")
-	require.Contains(w.t, eval[string](w, "document.querySelector('#kinds pre').textContent"), `-H "Authorization: Bearer $LONGHAUL_KEY"`)
+	require.Zero(w.t, eval[int](w, "Object.values(localStorage).filter((v) => v.includes('sesame')).length"), "the key outlives the tab")
+	w.click("#forget")
+	require.Eventually(w.t, func() bool { // the page is loaded anew
+		open, err := chromedp.Run(w.ctx, chromedp.Evaluate[bool]("!!document.querySelector('#login')?.open"))
+		return err == nil && open
+	}, 10*time.Second, 20*time.Millisecond)
 	w.forgive("401")
+}
+
+func seeWayBack(w *window) {
+	id := w.start("default", nil)
+	w.visit("/tasks/" + id)
+	w.until("document.querySelector('#task-id')?.innerText === '" + id + "'")
+	require.Equal(w.t, "Tasks", w.text("#bar [aria-current]"))
+	w.click("#bar a[href='/new']")
+	w.until("document.querySelector('#submit') && location.pathname === '/new' && document.title === 'New task · longhaul'")
+	require.Equal(w.t, "main", eval[string](w, "document.activeElement.id"), "the focus goes with the page")
+	w.click(".brand")
+	w.until(rows + " === 1")
+	w.click("tbody a")
+	w.until("document.querySelector('#task-id')")
+	w.do(chromedp.NavigateBack(), chromedp.NavigateBack())
+	w.until("document.querySelector('#submit')")
+	w.visit("/tasks/task-404")
+	w.until("document.querySelector('h1').innerText === 'There is no such task'")
+	w.forgive("404")
+}
+
+func seeChoicesKept(w *window) {
+	w.do(media("dark"))
+	w.visit("/")
+	const back = "getComputedStyle(document.body).backgroundColor"
+	dark := eval[string](w, back)
+	w.click("#theme")
+	require.NotEqual(w.t, dark, eval[string](w, back))
+	w.click("#language")
+	w.until("document.querySelector('h1').innerText === '任务' && document.documentElement.lang === 'zh-CN'")
+	w.visit("/new/qa")
+	w.until("document.querySelector('#submit')?.innerText === '开始任务'")
+	require.NotEqual(w.t, dark, eval[string](w, back), "light was chosen")
+	require.Contains(w.t, w.text(".sheet"), "要摘要的内容")
+}
+
+func seeBell(w *window) {
+	id, old := w.start("default", nil), w.start("default", nil)
+	w.tasks.Succeed(old, `{}`, task.Full)
+	w.stub.can("GET /v1/system", "{}")
+	w.visit("/system")
+	w.until("document.querySelector('#connection').innerText === 'Live'")
+	w.tasks.Succeed(id, `{}`, task.Full)
+	w.until("document.querySelector('.badge').innerText === '1'")
+	require.Equal(w.t, "Summary: Done", eval[string](w, "document.querySelector('#said').textContent"), "and it is said")
+	w.click("#bell")
+	require.Equal(w.t, 1, eval[int](w, "document.querySelectorAll('#notices li').length"), "what was over before is no news")
+	w.click("#notices a")
+	w.until("document.querySelector('#task-id')?.innerText === '" + id + "'")
+	w.until("document.querySelector('.badge').hidden")
 }
 
 func seeOperations(w *window) {
@@ -187,4 +263,61 @@ func seeLinkFollowed(w *window) {
 	w.until("document.querySelector('#summary_task[open]')")
 	require.Contains(w.t, w.text("#summary_task"), "1 goes first, 5 last")
 	require.Zero(w.t, eval[int](w, "[...document.querySelectorAll('main a[href^=\"#\"]')].filter((a) => !document.getElementById(a.hash.slice(1))).length"), "links that lead nowhere")
+}
+
+func seeMarkdown(w *window) {
+	w.visit("/")
+	for text, want := range map[string]string{
+		"# A *b*\nc  \nd":                   "<h3>A <em>b</em></h3><p>c<br>d</p>",
+		"- a\n- b\n  1. c\n\nd":             "<ul><li>a</li><li>b<ol><li>c</li></ol></li></ul><p>d</p>",
+		"3. a\n\n4. b":                      `<ol start="3"><li>a</li><li>b</li></ol>`,
+		"> q\n> r\n\n---":                   "<blockquote><p>q\nr</p></blockquote><hr>",
+		"```js\nif (a < b) **c**\n```":      "<pre><code>if (a &lt; b) **c**</code></pre>",
+		"``` \nnever closed":                "<pre><code>never closed</code></pre>",
+		"| a | b |\n|---|:-:|\n| 1 | `x` |": `<div class="wide"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td><code>x</code></td></tr></tbody></table></div>`,
+		"**重要**：`a_b_c` snake_case_name":    "<p><strong>重要</strong>：<code>a_b_c</code> snake_case_name</p>",
+		`2 \* 3 * 4`:                        "<p>2 * 3 * 4</p>",
+		"<b>no</b> <script>x</script>":      "<p>&lt;b&gt;no&lt;/b&gt; &lt;script&gt;x&lt;/script&gt;</p>",
+		"[a](javascript:alert(1))":          "<p>[a](javascript:alert(1))</p>",
+		"![p](data:text/html,x)":            "<p>![p](data:text/html,x)</p>",
+		"[a](https://e.org/x) b":            `<p><a href="https://e.org/x" rel="noopener noreferrer nofollow" target="_blank">a</a> b</p>`,
+		"see https://e.org/a_b.":            `<p>see <a href="https://e.org/a_b" rel="noopener noreferrer nofollow" target="_blank">https://e.org/a_b</a>.</p>`,
+		"":                                  "",
+	} {
+		quoted, _ := json.Marshal(text)
+		got := eval[string](w, "import('/ui/markdown.js').then((m) => m.markdown("+string(quoted)+").innerHTML)")
+		require.Equal(w.t, want, strings.ReplaceAll(got, "<br>\n", "<br>"), text)
+	}
+	deep := strings.Repeat("> ", 4000) + strings.Repeat("*", 4000) + strings.Repeat("[", 4000) + strings.Repeat("`", 4001)
+	require.Positive(w.t, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown(`"+strings.ReplaceAll(deep, "`", "\\`")+"`).textContent.length)"), "nesting does not break it")
+	for _, long := range []string{`"**a ".repeat(250000)`, `"**a\n\n".repeat(20000)`, `"a\n".repeat(300000)`} { // none takes for ever, or more room than a call has
+		require.Positive(w.t, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown("+long+").textContent.length)"), long)
+	}
+}
+
+// Every word that the pages ask for is in the table, in both languages.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("ui/words.js")
+	require.NoError(t, err)
+	words := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^  "([^"]+)": \["(.*)", "(.*)"\],$`).FindAllStringSubmatch(string(table), -1) {
+		require.NotContains(t, words, m[1], "twice")
+		require.NotEmpty(t, m[2])
+		require.NotEmpty(t, m[3])
+		words[m[1]] = true
+	}
+	for _, state := range task.States() {
+		require.True(t, words["status."+string(state)], state)
+	}
+	files, err := fs.Glob(os.DirFS("ui"), "*.js")
+	require.NoError(t, err)
+	for _, file := range files {
+		source, err := os.ReadFile("ui/" + file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`\bt\("([\w.]+)"[,)]`).FindAllStringSubmatch(string(source), -1) {
+			require.True(t, words[m[1]], "%s asks for %q", file, m[1])
+		}
+		require.NotRegexp(t, `innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function`, string(source), file)
+	}
 }

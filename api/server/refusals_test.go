@@ -225,7 +225,7 @@ func TestKeys(t *testing.T) {
 			}
 		})
 	}
-	for _, open := range []string{"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/ui/style.css"} {
+	for _, open := range []string{"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/ui/base.css"} {
 		require.Equal(t, http.StatusOK, a.do("GET", open, nil, "").status, open)
 	}
 	require.Equal(t, http.StatusUnauthorized, a.do("GET", "/v1/nothing", nil, "").status)

@@ -94,13 +94,21 @@ func (f *Tasks) Create(_ context.Context, d task.Draft) (task.Task, bool, error)
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := task.Task{
 		ID: id, Object: "task", Kind: d.Kind, Status: task.Pending, Revision: 1, CreatedAt: now, UpdatedAt: now,
-		Labels: d.Labels, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline,
+		Labels: d.Labels, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline, URLs: urls(id),
 	}
 	f.records = append(f.records, &record{task: t, draft: d})
 	if f.OnCreate != nil {
 		go f.OnCreate(id)
 	}
 	return t, false, nil
+}
+
+func urls(id string) task.URLs {
+	self := "/v1/tasks/" + id
+	return task.URLs{
+		Self: self, Cancel: self + "/cancel", Input: self + "/input", Result: self + "/result", Items: self + "/items",
+		Artifacts: self + "/artifacts", Timeline: self + "/timeline",
+	}
 }
 
 // find must be called with the lock held.
@@ -150,13 +158,18 @@ func (f *Tasks) Wait(ctx context.Context, tenant, id string, after int64) (task.
 func (f *Tasks) List(_ context.Context, tenant string, filter task.Filter) (task.Page[task.Task], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var all []task.Task
+	var all []*record
 	for _, r := range f.records {
 		if r.task.Tenant == tenant && (filter.Status == "" || r.task.Status == filter.Status) && (filter.Kind == "" || r.task.Kind == filter.Kind) && has(r.task.Labels, filter.Labels) {
-			all = append(all, r.task)
+			all = append(all, r)
 		}
 	}
-	return paged(all, filter.Cursor, filter.Limit)
+	some, err := paged(all, filter.Cursor, filter.Limit)
+	page := task.Page[task.Task]{NextCursor: some.NextCursor}
+	for _, r := range some.Data {
+		page.Data = append(page.Data, r.task)
+	}
+	return page, err
 }
 
 func has(labels, wanted map[string]string) bool {

@@ -1,4 +1,5 @@
-import { ask, byId, curl, el } from "/ui/page.js";
+import { ask, curl } from "/ui/api.js";
+import { byId, el } from "/ui/dom.js";
 
 let doc;
 

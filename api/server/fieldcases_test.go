@@ -1,0 +1,180 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/api/server"
+	"longhaul/api/server/servertest"
+	"longhaul/internal/task"
+)
+
+const many = 20_000
+
+// The dashboard keeps nothing: what it counts is what the store has, before a restart and after it, however many
+// tasks there are. A page of it holds one page of tasks.
+func TestDA01_listsWhatTheStoreHas(t *testing.T) {
+	t.Parallel()
+	shared := browser(t)
+	tasks := servertest.NewTasks()
+	states := []task.State{task.Succeeded, task.Failed, task.Processing}
+	for i := range many {
+		made, _, err := tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
+		require.NoError(t, err)
+		if i < 300 { // Change looks at every task
+			tasks.Change(made.ID, func(t *task.Task) { t.Status = states[i%3] })
+		}
+	}
+	for _, when := range []string{"at first", "after a restart"} {
+		w := open(t, shared, func(p *server.Parts) { p.Tasks = tasks })
+		w.visit("/")
+		w.until(rows + " === 25")
+		require.Contains(t, w.text("#count"), "there are more", when)
+		for status, want := range map[string]int{"": many, "pending": many - 300, "succeeded": 100, "failed": 100, "processing": 100} {
+			require.Equal(t, want, w.count("/v1/tasks?limit=100&status="+status), "%s: %s", when, status)
+		}
+		w.fill("#status", "failed")
+		for shown := 25; shown <= 100; shown += 25 {
+			w.until(fmt.Sprintf("%s === %d", rows, shown))
+			if shown < 100 {
+				w.click("#more")
+			}
+		}
+		w.until("!document.querySelector('#more').checkVisibility()")
+	}
+}
+
+// count walks a list to its end, as a reader of the API does.
+func (w *window) count(path string) int {
+	w.t.Helper()
+	path = strings.TrimSuffix(path, "&status=")
+	return eval[int](w, `(async () => {
+		let n = 0;
+		for (let cursor = ""; cursor !== null;) {
+			const page = await (await fetch("`+path+`" + (cursor && "&cursor=" + cursor))).json();
+			n += page.data.length;
+			cursor = page.next_cursor;
+		}
+		return n;
+	})()`)
+}
+
+const hostile = `<script>window.ran = true</script><img src=x onerror="window.ran = true"><b>"'&amp;`
+
+// What is long is shown in part, to be unfolded and downloaded whole; what is hostile is shown as the text it is.
+func TestDA03_longAndHostile(t *testing.T) {
+	t.Parallel()
+	w := open(t, browser(t), withEverything)
+	inert := func(where string) {
+		t.Helper()
+		require.False(t, eval[bool](w, "!!window.ran"), "a script ran: %s", where)
+		require.Zero(t, eval[int](w, "document.querySelectorAll('main script, main img, main iframe').length"), where)
+		require.LessOrEqual(t, eval[int](w, "document.documentElement.scrollWidth - innerWidth"), 0, "%s scrolls sideways", where)
+	}
+	big := "# 港口\n\n" + strings.Repeat("港口报告 "+hostile+" ", 12_000) // over a megabyte
+	value, err := json.Marshal(map[string]any{"report": big, "output": map[string]any{"深": []any{hostile, map[string]any{"er": big[:3000]}}}, "stopped_by": hostile})
+	require.NoError(t, err)
+
+	id := w.kind("agent", map[string]string{"note": hostile, "name": "季度报告 сводка ملخص", "long": strings.Repeat("long", 64)})
+	w.tasks.Change(id, func(t *task.Task) {
+		t.Status, t.Progress.Step, t.Progress.Message = task.Processing, hostile, hostile
+		t.Waiting = &task.Waiting{Reason: hostile, Detail: hostile}
+		t.Retrying = &task.Retrying{Step: hostile, LastError: hostile}
+		t.InputRequests = map[string]task.InputRequest{"r": {ID: "r", Kind: "approval", Tool: hostile, Question: hostile, Arguments: json.RawMessage(`{"x":"<img src=x onerror=\"window.ran = true\">"}`), Choices: []string{hostile}}}
+		t.URLs.Temporal = "javascript:window.ran=true"
+	})
+	w.stub.write(id, `{"item":0,"offset":0,"text":`+quoted(hostile)+`}`)
+	w.visit("/tasks/" + id)
+	w.until("document.querySelector('.writing') && document.querySelector('.ask')")
+	require.GreaterOrEqual(t, strings.Count(w.text("main"), hostile), 8)
+	require.False(t, eval[bool](w, "[...document.links].some((a) => a.protocol === 'javascript:')"))
+	inert("a task at work")
+
+	w.tasks.Give(id, []task.Item{{ID: "i", Status: task.ItemFailed, Name: hostile, Error: &task.Error{Title: hostile, Detail: big}}, {ID: "j", Index: 1, Status: task.ItemSucceeded, Result: value}}, map[string]string{hostile: "x"})
+	w.tasks.Change(id, func(t *task.Task) {
+		t.Error = &task.Error{Code: task.Code(hostile), Title: hostile, Detail: hostile, Step: hostile}
+	})
+	w.tasks.Succeed(id, string(value), task.Partial)
+	w.until("document.querySelector('#result .long button') && document.querySelector('#items tbody') && document.querySelector('#artifacts a')")
+	require.Less(t, eval[int](w, "document.querySelector('#result .prose').textContent.length"), 10_000, "the beginning alone")
+	inert("its result")
+	w.click("#result .long button")
+	w.until("document.querySelector('#result .prose').textContent.length > 1000000")
+	inert("all of its result")
+	require.Equal(t, len(value), eval[int](w, "fetch(document.querySelector('#result a[download]').href).then((a) => a.arrayBuffer()).then((b) => b.byteLength)"), "the download is whole")
+
+	w.visit("/")
+	w.until(rows + " === 1")
+	require.Contains(t, w.text("tbody"), "name: 季度报告 сводка ملخص")
+	inert("the list")
+	seeHostileDeadLetters(w)
+	inert("dead letters")
+	w.visit("/system")
+	w.until("document.querySelector('#workers')")
+	inert("the system")
+}
+
+func quoted(text string) string {
+	b, _ := json.Marshal(text)
+	return string(b)
+}
+
+func seeHostileDeadLetters(w *window) {
+	w.t.Helper()
+	h := quoted(hostile)
+	w.stub.can("GET /v1/dead-letters/groups", fmt.Sprintf(`{"data":[{"fingerprint":%s,"kind":%s,"code":%s,"provider":%s,"tasks":1,"cause":%s,"fix":%s,"example":%s,"first_seen":"2026-01-01T00:00:00Z","last_seen":"2026-01-01T00:00:00Z"}]}`, h, h, h, h, h, h, h))
+	w.stub.can("GET /v1/dead-letters", fmt.Sprintf(`{"data":[{"id":%s,"status":"open","kind":%s,"headline":%s,"at":"2026-01-01T00:00:00Z","error":{"code":"x","title":%s,"detail":%s},"failures":[{"code":%s,"count":1,"example":{"name":%s,"error":{"detail":%s}},"tries":[{"at":"2026-01-01T00:00:00Z","said":%s,"target":%s}]}]}]}`, h, h, h, h, h, h, h, h, h, h))
+	w.stub.can("GET /v1/system", fmt.Sprintf(`{"queues":[{"name":%s}],"lanes":[{"provider":%s,"why":%s}],"workers":[{"identity":%s,"queues":[%s]}],"kinds":[{"kind":%s}]}`, h, h, h, h, h, h))
+	w.visit("/dead-letters")
+	w.until("document.querySelector('article') && document.querySelector('.group-card')")
+	require.GreaterOrEqual(w.t, strings.Count(w.text("main"), hostile), 8)
+}
+
+// Names come back as they were given, go out in a form that every client reads, and touch no path on the disk.
+func TestUN04_nonASCIIFileNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := newAPI(t, func(p *server.Parts) { p.Files = filesIn(t, dir) })
+	for name, tt := range map[string]struct{ name, disposition string }{
+		"chinese":   {"财报 2025.pdf", `attachment; filename="__ 2025.pdf"; filename*=UTF-8''%E8%B4%A2%E6%8A%A5%202025.pdf`},
+		"korean":    {"한글.pdf", `attachment; filename="__.pdf"; filename*=UTF-8''%ED%95%9C%EA%B8%80.pdf`},
+		"quote":     {`a"b.pdf`, `attachment; filename="a_b.pdf"; filename*=UTF-8''a%22b.pdf`},
+		"climbs":    {"../../etc/x", `attachment; filename=".._.._etc_x"; filename*=UTF-8''.._.._etc_x`},
+		"accents":   {"re\u0301sume\u0301.pdf", `attachment; filename="re_sume_.pdf"; filename*=UTF-8''re%CC%81sume%CC%81.pdf`},
+		"percent":   {"100%.pdf", `attachment; filename="100_.pdf"; filename*=UTF-8''100%25.pdf`},
+		"300 bytes": {strings.Repeat("财", 100), `attachment; filename="` + strings.Repeat("_", 100) + `"; filename*=UTF-8''` + strings.Repeat("%E8%B4%A2", 100)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := a.on(t)
+			contentType, body := form(t, "file", tt.name, "content of "+name)
+			r := a.do("POST", "/v1/files", map[string]string{"Content-Type": contentType}, body)
+			require.Equal(t, http.StatusCreated, r.status, string(r.body))
+			file := into[task.File](t, r)
+			require.Equal(t, tt.name, file.Name)
+			require.Equal(t, "/v1/files/"+file.ID, r.header.Get("Location"))
+			require.Equal(t, tt.name, into[task.File](t, a.do("GET", "/v1/files/"+file.ID, nil, "")).Name)
+			content := a.do("GET", "/v1/files/"+file.ID+"/content", nil, "")
+			require.Equal(t, "content of "+name, string(content.body))
+			require.Equal(t, tt.disposition, content.header.Get("Content-Disposition"))
+			require.Equal(t, `"`+file.SHA256+`"`, content.header.Get("ETag"))
+			part := a.do("GET", "/v1/files/"+file.ID+"/content", map[string]string{"Range": "bytes=0-6"}, "")
+			require.Equal(t, "content", string(part.body))
+			require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+				require.NotContains(t, path[len(dir):], tt.name, "the name is a path on the disk")
+				require.Regexp(t, `^[ -~]*$`, path[len(dir):], "the disk sees generated names only")
+				return err
+			}))
+			require.Equal(t, http.StatusNoContent, a.do("DELETE", "/v1/files/"+file.ID, nil, "").status)
+			require.Equal(t, http.StatusNotFound, a.do("GET", "/v1/files/"+file.ID, nil, "").status)
+		})
+	}
+	r := a.do("POST", "/v1/files?name=line%0Abreak.pdf", map[string]string{"Content-Type": "text/plain"}, "x")
+	require.Equal(t, http.StatusUnprocessableEntity, r.status, "a name that would break a header is refused")
+}
