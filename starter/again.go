@@ -133,6 +133,12 @@ func (c *cli) deadShow() *cobra.Command {
 				c.print("failed    %d at step %s: %s", f.Count, f.Step, reason(f.Example.Error))
 			}
 			c.print("cause     %s\nfix       %s\nreplay    %s %s %s", d.Cause, d.Fix, d.Replay.Method, d.Replay.Path, d.Replay.Body)
+			for _, r := range d.Replays {
+				c.print("replayed  as %s, %s", r.TaskID, r.At.Local().Format(time.DateTime))
+			}
+			if d.Reason != "" {
+				c.print("discarded because %s", d.Reason)
+			}
 			return nil
 		},
 	}

@@ -9,6 +9,7 @@ func Diagnosis(code Code) (cause, fix string) {
 }
 
 var diagnoses = map[Code]struct{ cause, fix string }{
+	Invalid:             {"The task cannot be done as it was asked for; the error tells what does not fit.", "Correct that, and replay with the change in overrides.input."},
 	RowInvalid:          {"Rows of the file cannot be used: they are empty, broken, or lack a column of the template.", "Correct the rows named in errors.jsonl, upload the file again and start a new task; replay does not change the file."},
 	DocumentEmpty:       {"Documents have nothing in them.", "Check how they were exported or uploaded, and replay with the right ones."},
 	NoText:              {"Documents are scans: they hold pictures of pages and no text.", "Run them through OCR first, and replay with the result."},

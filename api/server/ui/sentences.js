@@ -99,6 +99,8 @@ export const sentences = {
   "Replay with the password in the document's entry of overrides.input.": "在 overrides.input 的文档条目中填写密码后重放。",
   "Documents are damaged, or not what their name says.": "文档已损坏，或内容与扩展名不符。",
   "Open one of them to see; replay with sound ones.": "打开其中一份查看；换用完好的文档后重放。",
+  "The task cannot be done as it was asked for; the error tells what does not fit.": "任务无法按要求执行；错误信息说明了哪里不符。",
+  "Correct that, and replay with the change in overrides.input.": "请改正后，用 overrides.input 中的更改重放。",
   "Documents have a format that is not read.": "不支持这种文档格式。",
   "Convert them, for instance to PDF or text, and replay with the result.": "转换为 PDF 或文本等格式后重放。",
   "Documents are over a limit of size, which the error names.": "文档超过了错误中所述的大小限制。",
