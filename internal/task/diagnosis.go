@@ -34,7 +34,7 @@ var diagnoses = map[Code]struct{ cause, fix string }{
 	AnswerIncomplete: {"The model stopped before its answer was complete.", "Ask for less, or replay with a model that may write more."},
 	BadResponse:      {"What came from the provider was not an answer to the question, several times.", "Check the address and the profile of the provider, or replay with another model."},
 
-	SubmissionUnknown: {"It is not known whether the provider has the job, and it was not submitted twice.", "Look for it in the provider's account; replay the prompt if it is not there."},
+	SubmissionUnknown: {"It is not known whether the provider has the job, and it was not submitted twice.", "Look for it in the provider's account. A replay asks the provider again and submits nothing; if the job is not there, start a new task with the prompt."},
 	RenderFailed:      {"The provider took the job and could not render it.", "Change the prompt, or replay it later."},
 
 	DeadlineExceeded: {"The deadline came before the task was done.", "Replay: it goes on where it was. Give it more time in overrides.deadline."},

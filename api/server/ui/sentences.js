@@ -134,7 +134,7 @@ export const sentences = {
   "What came from the provider was not an answer to the question, several times.": "服务商多次返回的都不是对问题的回答。",
   "Check the address and the profile of the provider, or replay with another model.": "检查服务商的地址与类型，或换用其他模型后重放。",
   "It is not known whether the provider has the job, and it was not submitted twice.": "无法确定服务商是否已接受作业，因此没有重复提交。",
-  "Look for it in the provider's account; replay the prompt if it is not there.": "在服务商账户中查找；若没有，请重放该提示词。",
+  "Look for it in the provider's account. A replay asks the provider again and submits nothing; if the job is not there, start a new task with the prompt.": "在服务商账户中查找。重放只会再次询问服务商，不会再次提交；若没有该作业，请用此提示词新建任务。",
   "The provider took the job and could not render it.": "服务商接受了作业但未能渲染。",
   "Change the prompt, or replay it later.": "修改提示词，或稍后重放。",
   "The deadline came before the task was done.": "任务完成之前已到截止时间。",
