@@ -161,7 +161,7 @@ func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in workflows.I
 	if id == "" {
 		return nil
 	}
-	before, err := e.glance(ctx, d.Tenant, id)
+	before, err := e.Standing(ctx, d.Tenant, id)
 	switch {
 	case err != nil && task.AsError(err).Code == task.NotFound:
 		return invalid(pointer, "no task %q", id)
