@@ -34,8 +34,13 @@ func (e *Engine) ReplayDead(ctx context.Context, tenant, id string, order task.R
 		return t, false, task.Errorf(task.Conflict, "the dead letter was discarded: %s. To run the task again all the same, use /v1/tasks/%s/replay", g.Reason, id)
 	}
 	replay := workflows.ReplayID(id)
-	if t, err := e.Get(ctx, tenant, replay); err == nil {
+	switch t, err := e.Get(ctx, tenant, replay); {
+	case err == nil:
 		return t, true, nil
+	case task.AsError(err).Code != task.NotFound:
+		return t, false, err
+	case g.ReplayedBy(replay):
+		return t, false, task.Errorf(task.Gone, "it was run again by %s, of which nothing is left in Temporal. To run the task again all the same, use /v1/tasks/%s/replay", replay, id)
 	}
 	return e.again(ctx, g, replay, order)
 }

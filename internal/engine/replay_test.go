@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,4 +32,20 @@ func TestReplay_budgetWithoutPrice(t *testing.T) {
 	priced := workflows.Inputs{Priced: func(string, string) bool { return true }}
 	_, err = priced.Again(facts, input, order, 0, before.CreatedAt)
 	require.NoError(t, err)
+}
+
+// A dead letter is run again once, also when Temporal has forgotten that it was.
+func TestReplayDead_once(t *testing.T) {
+	t.Parallel()
+	_, engines := newFake(t, 1)
+	e, id := engines[0], newID(task.Draft{})
+	require.NoError(t, e.letters().Bury(t.Context(), "acme", storage.Grave{
+		DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: time.Now()}, Facts: []byte(`{"InputKey":"gone"}`),
+	}))
+	_, _, err := e.ReplayDead(t.Context(), "acme", id, task.ReplayOrder{})
+	require.ErrorContains(t, err, "the input of the task has been removed", "it goes to work")
+	require.NoError(t, e.noteReplay(t.Context(), workflows.Facts{ID: id, Tenant: "acme"}, task.Task{ID: workflows.ReplayID(id)}))
+	_, _, err = e.ReplayDead(t.Context(), "acme", id, task.ReplayOrder{})
+	require.Equal(t, task.Gone, task.AsError(err).Code)
+	require.ErrorContains(t, err, workflows.ReplayID(id))
 }

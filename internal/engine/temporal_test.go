@@ -62,7 +62,8 @@ func newFake(t testing.TB, engines int) (*fakeTemporal, []*Engine) {
 		if f.down.Load() {
 			return nil, grpcstatus.Error(codes.Unavailable, "down")
 		}
-		return next(ctx, req)
+		answer, err := next(ctx, req)
+		return answer, serviceerror.ToStatus(err).Err()
 	}))
 	workflowservice.RegisterWorkflowServiceServer(srv, f)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -143,7 +143,12 @@ func (d *DeadLetter) Match(kind, fingerprint string) bool {
 // Replayed notes a replay, once.
 func (d *DeadLetter) Replayed(n ReplayNote) {
 	d.Status = DeadReplayed
-	if !slices.ContainsFunc(d.Replays, func(known ReplayNote) bool { return known.TaskID == n.TaskID }) {
+	if !d.ReplayedBy(n.TaskID) {
 		d.Replays = append(d.Replays, n)
 	}
+}
+
+// ReplayedBy reports whether a task is one of its replays.
+func (d *DeadLetter) ReplayedBy(id string) bool {
+	return slices.ContainsFunc(d.Replays, func(known ReplayNote) bool { return known.TaskID == id })
 }
