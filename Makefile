@@ -13,7 +13,8 @@ run: ## start everything on this machine (ARGS="--memory --api 127.0.0.1:9000", 
 	@trap : INT; bin/longhaul-dev $(ARGS)
 
 test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
-	go test -race -count 1 -timeout 40m ./... # never from the cache, which does not see the programs that are started
+	go test -race -count 1 -timeout 40m $$(go list ./... | grep -v '/dev$$')
+	go test -race -count 1 -timeout 60m ./dev # by itself, for it fills the machine; never from the cache, which does not see the programs that are started
 	go test -C temporal ./...
 
 check: fmt vet lint determinism drift ## everything a change must pass, but the tests

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -98,12 +99,25 @@ func newStackOn(t testing.TB, opts temporalOptions, settings ...string) *stack {
 	return s
 }
 
+// freeAddress is an address on this machine for a process to listen on. Its port is none that the system hands out by
+// itself (from 32768), or somebody else would have it before the process starts; none is given twice.
 func freeAddress(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	t.Helper()
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		if _, given := addresses.LoadOrStore(address, true); given {
+			continue
+		}
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
+	}
+	t.Fatal("no free port")
+	return ""
 }
+
+var addresses sync.Map // given by freeAddress
 
 func (s *stack) waitReady() {
 	require.Eventually(s.t, func() bool {
