@@ -24,7 +24,7 @@ import (
 )
 
 // BenchmarkRows generates a text for each of 10,000 rows with a provider that takes 20 ms and 200 calls at a time, beside a
-// pool of 200 goroutines that makes the same calls over the same wire and keeps nothing. Times are from the acceptance
+// pool of 200 goroutines that makes the same calls over the same wire and keeps nothing, and asynq on Redis. Times are from the acceptance
 // of the task to its end; CPU is that of each process from then to then.
 func BenchmarkRows(b *testing.B) {
 	const rows, width = 10_000, 200
@@ -61,6 +61,12 @@ func BenchmarkRows(b *testing.B) {
 		b.ReportMetric(each(pooled), "pool-ms/row")
 		b.ReportMetric(each(cpu.test), "provider-ms/row")
 		b.ReportMetric(plain.Seconds()/wall.Seconds(), "of-pool-speed")
+		if took, theirs, ok := asynq(b, s.provider, rows, width); ok {
+			b.ReportMetric(rows/took.Seconds(), "asynq-rows/s")
+			b.ReportMetric(each(theirs), "asynq-ms/row")
+			b.ReportMetric(took.Seconds()/wall.Seconds(), "of-asynq-speed")
+			b.ReportMetric((cpu.temporal+cpu.worker+cpu.api).Seconds()/theirs.Seconds(), "of-asynq-CPU")
+		}
 	}
 }
 
