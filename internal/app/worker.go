@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // RunWorker works until ctx ends. Calls in hand then have stop_timeout to finish; what has not is
 // handed to another worker.
 func RunWorker(ctx context.Context, a *App) error {
+	collectLess()
 	do, end, err := a.activities(ctx) // before Temporal answers: what is wrong with the configuration is told at once
 	if err != nil {
 		return err
@@ -42,6 +44,14 @@ func RunWorker(ctx context.Context, a *App) error {
 	err = a.tellHealth(ctx)
 	stopAll(pools)
 	return err
+}
+
+// collectLess lets the heap grow to three times what is in use, not to twice, before it is collected: what a worker holds is small beside what it
+// lets go of. GOGC says otherwise.
+func collectLess() {
+	if _, said := os.LookupEnv("GOGC"); !said {
+		debug.SetGCPercent(200)
+	}
 }
 
 // pools are the workers of the task queues, each with room of its own.
