@@ -35,10 +35,8 @@ func BenchmarkRows(b *testing.B) {
 		s.provider.Reset()
 		input := s.generate(rows)
 		m := s.measure()
-		s.prof()
 		done := s.finish(s.begin("generate", input, nil))
 		cpu := m.since()
-		s.prof()
 		require.Equal(b, task.Full, done.Outcome)
 		require.Equal(b, rows, s.provider.Counts().Total)
 		for i, line := range s.results(done.ID, "results.jsonl") {
@@ -153,10 +151,8 @@ func BenchmarkEmbed(b *testing.B) {
 	for b.Loop() {
 		s.provider.Reset()
 		m := s.measure()
-		s.prof()
 		done := s.finish(s.begin("embed", map[string]any{"file": map[string]any{"file_id": file}, "dimensions": width, "output": "npy"}, nil))
 		cpu := m.since()
-		s.prof()
 		require.Equal(b, task.Full, done.Outcome)
 		s.requireVectors(done.ID, rows, width)
 		calls := s.provider.Counts().Total
