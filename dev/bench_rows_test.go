@@ -168,6 +168,33 @@ func BenchmarkEmbed(b *testing.B) {
 	}
 }
 
+// BenchmarkMillion turns a million short texts into small vectors: what a worker holds of a file that is large in rows, not in bytes.
+func BenchmarkMillion(b *testing.B) {
+	const rows, width = 1_000_000, 64
+	s := newStack(b, "LONGHAUL_WORKER_LLM_CONCURRENCY=50")
+	s.warm()
+	var lines bytes.Buffer
+	for i := range rows {
+		fmt.Fprintf(&lines, "{\"text\":\"Ship %07d came in at dusk.\"}\n", i)
+	}
+	file := s.upload("ships.jsonl", "application/jsonl", &lines)
+	for b.Loop() {
+		s.provider.Reset()
+		m := s.measure()
+		id := s.begin("embed", map[string]any{"file": map[string]any{"file_id": file}, "dimensions": width, "output": "npy"}, nil)
+		done, err := s.client.Watch(b.Context(), id, func(task.Task) {})
+		require.NoError(b, err)
+		cpu := m.since()
+		require.Equal(b, task.Full, done.Outcome, "%v", done.Error)
+		require.Equal(b, rows, done.Progress.Counts.Succeeded)
+		require.Empty(b, s.provider.Repeats())
+		b.ReportMetric(done.FinishedAt.Sub(done.CreatedAt).Seconds(), "wall-s")
+		b.ReportMetric(cpu.worker.Seconds()*1000/rows, "worker-ms/row")
+		b.ReportMetric(cpu.temporal.Seconds()*1000/rows, "temporal-ms/row")
+		b.ReportMetric(cpu.peakMB, "worker-peak-MB")
+	}
+}
+
 // longText is 1 KB that no other row has.
 func longText(i int) string {
 	return fmt.Sprintf("Ship %06d came in at dusk. ", i) + strings.Repeat("The keeper lit the lamp. ", 40)[:1024-28]
