@@ -22,9 +22,10 @@ check: fmt vet lint determinism drift ## everything a change must pass, but the 
 fmt: $(TOOLS) ## fail on files that are not formatted (FIX=1 formats them)
 	bin/golangci-lint fmt $(if $(FIX),,--diff)
 
-vet: ## go vet, in both modules
+vet: ## go vet, in all modules
 	go vet ./...
 	go vet -C temporal ./...
+	go vet -C dev/peers ./...
 
 lint: $(TOOLS) ## the linters of .golangci.yml
 	bin/golangci-lint run ./...
@@ -36,6 +37,7 @@ drift: ## fail when a module file or a generated file is behind the code
 	go mod tidy -diff
 	go -C temporal mod tidy -diff
 	go -C tools mod tidy -diff
+	go -C dev/peers mod tidy -diff
 	go test -run 'Example|Spec|Docs' ./internal/config ./api/server ./internal/llm/openai ./internal/video/wire
 
 bench: bin/longhaul-temporal ## measure batch efficiency and recovery

@@ -128,26 +128,36 @@ func (b *rowBooks) holding(ctx context.Context, index int) (*shardView, error) {
 	return v, nil
 }
 
-// each opens every shard in turn, the next one while the one before is worked on. An error ends it.
+// openAhead is how many shards are opened ahead of the one that is worked on: each takes several turns to the bucket.
+const openAhead = 8
+
+// each opens every shard in turn, the next ones while the one before is worked on. An error ends it.
 func (b *rowBooks) each(ctx context.Context) iter.Seq2[*shardView, error] {
+	type opened struct {
+		view *shardView
+		err  error
+	}
 	return func(yield func(*shardView, error) bool) {
-		type opened struct {
-			view *shardView
-			err  error
-		}
-		next := make(chan opened, 1)
-		open := func(n int) {
-			v, err := b.shard(ctx, n)
-			next <- opened{v, err}
-		}
-		for n := range b.paper.Shards {
-			if n == 0 {
-				open(n)
+		left := make(chan struct{})
+		defer close(left)
+		ahead := make(chan chan opened, openAhead)
+		go func() {
+			defer close(ahead)
+			for n := range b.paper.Shards {
+				next := make(chan opened, 1)
+				select {
+				case ahead <- next:
+				case <-left:
+					return
+				}
+				go func() {
+					view, err := b.shard(ctx, n)
+					next <- opened{view, err}
+				}()
 			}
+		}()
+		for next := range ahead {
 			got := <-next
-			if n+1 < len(b.paper.Shards) {
-				go open(n + 1)
-			}
 			if !yield(got.view, got.err) || got.err != nil {
 				return
 			}

@@ -55,8 +55,8 @@ type group struct {
 }
 
 type record struct {
-	Key    string          `json:"key"`
-	Record json.RawMessage `json:"record"`
+	key string
+	raw json.RawMessage
 }
 
 // Open loads what earlier attempts recorded under a prefix, which ends in a slash, and begins a journal of its own
@@ -83,13 +83,25 @@ func Open(ctx context.Context, store Store, prefix string) (*Journal, error) {
 
 func (j *Journal) load(segment []byte) {
 	for line := range bytes.Lines(segment) {
-		var r record
-		if err := json.Unmarshal(line, &r); err != nil || r.Record == nil {
+		key, raw, ok := unframe(line)
+		if !ok {
 			j.broken++
 			continue
 		}
-		j.records[r.Key] = r.Record
+		j.records[key] = raw
 	}
+}
+
+// A line of a segment is a key and its record between these. No key can hold the second: within a JSON text quotes are escaped.
+const frameKey, frameRecord, frameEnd = `{"key":`, `,"record":`, "}\n"
+
+// unframe takes a line apart without a copy of what it holds.
+func unframe(line []byte) (key string, raw json.RawMessage, ok bool) {
+	rest, begins := bytes.CutPrefix(line, []byte(frameKey))
+	rest, ends := bytes.CutSuffix(rest, []byte(frameEnd))
+	name, raw, parted := bytes.Cut(rest, []byte(frameRecord))
+	ok = begins && ends && parted && json.Unmarshal(name, &key) == nil && json.Valid(raw)
+	return key, raw, ok
 }
 
 // Broken is how many records of earlier attempts could not be read: they are paid for once more.
@@ -143,7 +155,9 @@ func (j *Journal) add(ctx context.Context, key string, raw json.RawMessage) (*gr
 	}
 	g := j.next
 	g.records = append(g.records, record{key, raw})
-	g.lines = fmt.Appendf(g.lines, "{\"key\":%s,\"record\":%s}\n", quoted, raw)
+	for _, part := range [][]byte{[]byte(frameKey), quoted, []byte(frameRecord), raw, []byte(frameEnd)} {
+		g.lines = append(g.lines, part...)
+	}
 	g.waiting++
 	if !j.writing {
 		j.writing = true
@@ -231,7 +245,7 @@ func (j *Journal) settle(g *group) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, r := range g.records {
-		j.records[r.Key] = r.Record
+		j.records[r.key] = r.raw
 	}
 	j.last = nil
 	close(g.durable)

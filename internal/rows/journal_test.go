@@ -85,6 +85,28 @@ func TestJournal_broken(t *testing.T) {
 	require.Equal(t, json.RawMessage("3"), b)
 }
 
+// A key may be anything, also what parts a line.
+func TestJournal_oddKeys(t *testing.T) {
+	t.Parallel()
+	store := &shelf{}
+	j, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	keys := []string{`{"key":"a","record":1}`, `","record":`, "", "<\n>", "\"\\"}
+	for i, key := range keys {
+		require.NoError(t, j.Record(t.Context(), key, map[string]any{"key": key, "record": i}))
+	}
+	j, err = rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.Zero(t, j.Broken())
+	for i, key := range keys {
+		raw, ok := j.Look(key)
+		require.True(t, ok, key)
+		var got struct{ Record int }
+		require.NoError(t, json.Unmarshal(raw, &got))
+		require.Equal(t, i, got.Record)
+	}
+}
+
 // shelf is a store in memory that takes a while, and fails when told to.
 type shelf struct {
 	mu    sync.Mutex
