@@ -92,9 +92,13 @@ func newChaos(t *testing.T) *chaos {
 // strikeUntil kills and breaks, again and again.
 func (c *chaos) strikeUntil(end time.Time) {
 	r := rand.New(rand.NewPCG(c.seed, 1))
-	for time.Now().Before(end) && c.t.Context().Err() == nil {
-		time.Sleep(time.Duration(1500+r.IntN(3000)) * time.Millisecond)
-		c.strike([]string{"worker", "worker", "worker", "worker", "workers", "api", "temporal", "bucket", "provider"}[r.IntN(9)], time.Duration(r.IntN(3000))*time.Millisecond)
+	deck := []string{"worker", "bucket", "worker", "api", "workers", "temporal", "worker", "bucket", "provider", "worker"}
+	for n := 0; time.Now().Before(end) && c.t.Context().Err() == nil; n++ {
+		if n%len(deck) == 0 {
+			r.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		}
+		time.Sleep(time.Duration(1000+r.IntN(3000)) * time.Millisecond)
+		c.strike(deck[n%len(deck)], time.Duration(r.IntN(3000))*time.Millisecond)
 	}
 }
 
