@@ -1,151 +1,17 @@
 package main
 
 import (
-	"context"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 )
-
-var cancels = flag.Int("cancels", 30, "how many tasks the test of cancels cancels, each at another moment")
-
-// moment is a task that is cancelled at some moment of its life.
-type moment struct {
-	*stack
-	n     int
-	after time.Duration
-	id    string
-	last  task.Task
-	ended time.Time // when it was first seen to have ended
-}
-
-// CA-05: tasks are cancelled at random moments, while they go on in new runs and workers are killed. Readers see each go forward only, from
-// cancelling to cancelled; once it has ended no call begins, and its counts add up.
-func TestCancel_atAnyMoment(t *testing.T) {
-	s := newStackOn(t, temporalOptions{HistoryEvents: 60}, "LONGHAUL_WORKER_LLM_CONCURRENCY=6")
-	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
-		after := time.Duration(50+hashOf(call.Hash)%200) * time.Millisecond
-		if len(call.Tools) > 0 {
-			return sum(fmt.Sprintf("1+%d", strings.Count(string(call.Body), `"role":"assistant"`))).After(after)
-		}
-		return llmtest.Reply{}.After(after)
-	})
-	spare := s.start("worker")
-	stop, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(3 * time.Second):
-			}
-			s.worker.kill()
-			s.worker, spare = spare, s.start("worker")
-		}
-	}()
-	var moments []*moment
-	all, ctx := errgroup.WithContext(t.Context())
-	all.SetLimit(6)
-	for n := range *cancels {
-		m := &moment{stack: s, n: n, after: time.Duration(rand.IntN(4000)) * time.Millisecond}
-		moments = append(moments, m)
-		all.Go(func() error { return m.live(ctx) })
-	}
-	err := all.Wait()
-	close(stop)
-	<-over
-	require.NoError(t, err)
-	after := map[task.State]int{}
-	for _, m := range moments {
-		after[m.last.Status]++
-		m.check()
-	}
-	t.Logf("%d tasks ended as %v", len(moments), after)
-}
-
-// live starts a task, cancels it, and reads it all the while.
-func (m *moment) live(ctx context.Context) error {
-	mark := fmt.Sprintf("[k-%03d]", m.n)
-	kind, input := "agent", any(task.AgentInput{Goal: "go on with " + mark, Tools: []task.ToolSpec{{Builtin: "calculator"}}, MaxSteps: 500, MaxToolCalls: 1000})
-	switch m.n % 3 {
-	case 0:
-		in := notes(60)
-		for i := range in.Documents {
-			in.Documents[i].Text = mark + in.Documents[i].Text
-		}
-		kind, input = "summary", in
-	case 1:
-		var rows []any
-		for i := range 150 {
-			rows = append(rows, map[string]any{"name": fmt.Sprintf("%s row %d", mark, i)})
-		}
-		kind, input = "generate", map[string]any{"rows": rows, "template": "About {{name}}"}
-	}
-	m.id = m.begin(kind, input, nil)
-	cancelled, saga := time.Now().Add(m.after), saga{id: m.id}
-	asked := false
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
-		now, err := m.client.Get(ctx, m.id)
-		if err != nil {
-			return err
-		}
-		if err := saga.next(now); err != nil {
-			return err
-		}
-		if now.Done {
-			m.last, m.ended = now, time.Now()
-			return nil
-		}
-		if !asked && time.Now().After(cancelled) {
-			asked = true
-			if _, err := m.client.Cancel(ctx, m.id); err != nil {
-				return err
-			}
-		}
-		if err := nap(ctx, 30*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%s, cancelled after %s, has not ended: %+v", m.id, m.after, saga.seen)
-}
-
-// check looks at a task some time after its end.
-func (m *moment) check() {
-	now, err := m.client.Get(m.soon(), m.id)
-	require.NoError(m.t, err)
-	require.Equal(m.t, m.last, now, "an ended task does not change")
-	for _, call := range m.provider.CallsWith(fmt.Sprintf("[k-%03d]", m.n)) {
-		require.False(m.t, call.Began.After(m.ended), "a call began %s after the end of %s", call.Began.Sub(m.ended), m.id)
-	}
-	counts := task.Counts{}
-	for _, item := range m.everyItem(m.id) {
-		counts.Total++
-		switch item.Status {
-		case task.ItemSucceeded:
-			counts.Succeeded++
-		case task.ItemCancelled:
-			counts.Cancelled++
-		default:
-			require.Failf(m.t, "an item without an outcome", "%+v", item)
-		}
-	}
-	if counts.Total > 0 { // one that was cancelled before its items were known has none
-		require.Equal(m.t, now.Progress.Counts, counts)
-	}
-	status, body := m.post("/v1/tasks/"+m.id+"/cancel", "")
-	require.Equal(m.t, http.StatusOK, status, body)
-}
 
 // CA-01: a cancel closes the calls that run, whether bytes come or not, and ends the waits of those that do not.
 func TestCA01_cancelReachesTheCalls(t *testing.T) {
