@@ -301,6 +301,7 @@ func (v *videos) stopAll(ctx workflow.Context, left []VideoItem) {
 		v.stop(ctx, &left[i])
 		return nil
 	})
+	v.show(clean)
 }
 
 // show puts the sum of all videos before the readers. A video that is downloaded counts as whole, one that is

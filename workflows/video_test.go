@@ -285,7 +285,7 @@ func TestVideo_nextRun(t *testing.T) {
 func TestVideo_cancelBetweenRuns(t *testing.T) {
 	t.Parallel()
 	b := newVideoBench(t, "ark", videotest.Options{})
-	b.videos.On("wave", videotest.Script{Polls: []videotest.Step{videotest.Queued()}})
+	b.videos.On("wave", videotest.Script{Polls: []videotest.Step{videotest.Running(30)}})
 	b.videos.On("slow", videotest.Script{Start: []videotest.Reply{{Delay: time.Second}}, Polls: []videotest.Step{videotest.Queued()}})
 	facts := b.facts(task.VideoInput{Prompts: []string{"wave", "slow"}})
 	b.env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
@@ -296,10 +296,11 @@ func TestVideo_cancelBetweenRuns(t *testing.T) {
 	})
 	s := b.render(workflows.Start{Facts: facts})
 	require.Equal(t, task.Cancelled, s.State)
-	for _, item := range b.items() {
-		require.Contains(t, item.Error.Detail, "was stopped before it began", "%d", item.Index)
-	}
-	require.Equal(t, 2, b.videos.Counts().Deletes)
+	items := b.items()
+	require.Contains(t, items[0].Error.Detail, "goes on at the provider, and will be charged for")
+	require.Contains(t, items[1].Error.Detail, "was stopped before it began")
+	require.Equal(t, items[0].Usage, s.Usage)
+	require.EqualValues(t, 1, s.Usage.Requests)
 }
 
 // A budget lets in what it has room for. What is in hand is finished, since it is paid for.
