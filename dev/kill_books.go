@@ -32,14 +32,14 @@ func (b *books) atKill(bucket string) (int, error) {
 		if errors.Is(err, fs.ErrNotExist) { // nothing yet, or a write in progress that got its name
 			return nil
 		}
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".json" {
+		if err != nil || entry.IsDir() || filepath.Ext(path) == ".tmp" || filepath.Ext(path) == ".attrs" {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		if m := promptHash.FindSubmatch(text); m != nil {
+		for _, m := range promptHash.FindAllSubmatch(text, -1) { // a journal of rows has many
 			if _, known := b.recorded[string(m[1])]; !known {
 				b.recorded[string(m[1])] = now
 			}
