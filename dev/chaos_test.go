@@ -22,8 +22,8 @@ import (
 )
 
 var (
-	chaosMinutes = flag.Float64("minutes", 0.8, "how long the test of chaos kills and breaks things")
-	chaosTasks   = flag.Int("tasks", 24, "how many tasks the test of chaos has")
+	chaosMinutes = flag.Float64("minutes", 0.2, "how long the test of chaos kills and breaks things")
+	chaosTasks   = flag.Int("tasks", 16, "how many tasks the test of chaos has")
 	chaosSeed    = flag.Uint64("seed", 0, "of the test of chaos: the same seed strikes in the same order at the same times; 0 picks one")
 )
 

@@ -81,8 +81,8 @@ func TestRC05_noGhostHoldsAPlace(t *testing.T) {
 func TestDU01_delayedOnce(t *testing.T) {
 	s := newStack(t)
 	workers := []*process{s.worker, s.start("worker"), s.start("worker")}
-	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(6 * time.Second) }) // longer than a heartbeat may be late
-	id := s.begin("summary", notes(3), map[string]any{"delay": "10s"})
+	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(5 * time.Second) }) // longer than a heartbeat may be late
+	id := s.begin("summary", notes(3), map[string]any{"delay": "9s"})
 	for i := range workers {
 		workers[i].kill()
 		workers[i] = s.start("worker")
