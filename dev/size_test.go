@@ -133,11 +133,7 @@ func TestPS03_thousandsOfRows(t *testing.T) {
 	n := *classified
 	s := newStackOn(t, temporalOptions{HistoryEvents: 60})
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-		var lines []string
-		for i := range strings.Count(c.Prompt, "<text name=") {
-			lines = append(lines, fmt.Sprintf(`{"number":%d,"labels":["a"],"confidence":0.9}`, i+1))
-		}
-		return llmtest.Answer(`{"results":[`+strings.Join(lines, ",")+`]}`, llmtest.Usage{Input: 100, Output: 10}).After(100 * time.Millisecond)
+		return llmtest.Answer(labelled(c), llmtest.Usage{Input: 100, Output: 10}).After(100 * time.Millisecond)
 	})
 	var file bytes.Buffer
 	for i := range n {
