@@ -3,14 +3,21 @@
 SHELL := bash
 TOOLS := bin/golangci-lint bin/workflowcheck
 
-.PHONY: help run test check fmt vet lint determinism drift bench record build clean
+.PHONY: help run kill-demo chaos test check fmt vet lint determinism drift bench record build clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start everything on this machine (ARGS="--memory --api 127.0.0.1:9000", --help tells all)
 	@go build -o bin/longhaul-dev ./dev
 	@trap : INT; bin/longhaul-dev $(ARGS)
+
+kill-demo: ## kill workers while a batch runs, and count what is paid for twice: nothing (half a minute)
+	@go build -o bin/longhaul-dev ./dev
+	@bin/longhaul-dev kill-demo
+
+chaos: bin/longhaul-temporal ## kill everything at random for MINUTES=10 over TASKS=200 of all kinds (SEED=1 repeats a run)
+	go test -count 1 -timeout 0 -v -run '^TestChaos$$' ./dev -args -minutes $(or $(MINUTES),10) -tasks $(or $(TASKS),200) -seed $(or $(SEED),0)
 
 test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
 	go test -race -count 1 -timeout 40m $$(go list ./... | grep -v '/dev$$')

@@ -51,6 +51,9 @@ func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, 
 	if err != nil {
 		return Finished{}, err
 	}
+	if err := books.close(ctx); err != nil {
+		return Finished{}, err
+	}
 	c := &rowsClosing{Activities: a, books: books, rest: req.Rest, heart: heart}
 	if err := c.write(ctx); err != nil {
 		return Finished{}, err

@@ -29,9 +29,9 @@ const (
 	aCall = 100 * time.Millisecond
 )
 
-// Each row comes out exactly once and in its place, whatever is killed at whatever moment. No call is made again whose answer was on record, and a
+// DU-08: each row comes out exactly once and in its place, whatever is killed at whatever moment. No call is made again whose answer was on record, and a
 // kill costs no more calls than were in hand.
-func TestRows_killed(t *testing.T) {
+func TestDU08_rowsKilled(t *testing.T) {
 	s := newStack(t, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", slots))
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply {
 		return llmtest.Reply{}.After(aCall + rand.N(aCall))

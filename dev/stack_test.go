@@ -238,6 +238,12 @@ func (s *stack) post(path, body string, headers ...string) (int, string) {
 
 // request makes one request; status 0 means that nobody answered.
 func (s *stack) request(method, path, body string, headers ...string) (int, string) {
+	status, answer, _ := s.exchange(method, path, body, headers...)
+	return status, answer
+}
+
+// exchange is request, with the headers of the answer.
+func (s *stack) exchange(method, path, body string, headers ...string) (int, string, http.Header) {
 	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.address+path, strings.NewReader(body))
 	require.NoError(s.t, err)
 	if body != "" {
@@ -248,14 +254,22 @@ func (s *stack) request(method, path, body string, headers ...string) (int, stri
 	}
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
 	defer func() { _ = answer.Body.Close() }()
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
-	return answer.StatusCode, string(data)
+	return answer.StatusCode, string(data), answer.Header
+}
+
+// taskID reads the id of a task out of an answer.
+func taskID(t testing.TB, answer string) string {
+	t.Helper()
+	var got task.Task
+	require.NoError(t, json.Unmarshal([]byte(answer), &got), answer)
+	return got.ID
 }
 
 // notes makes n short documents with a marker each: [doc-000] and so on.

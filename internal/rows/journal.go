@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -63,20 +64,44 @@ type record struct {
 // beside theirs: its segments have a name that no other journal has. Of two records of a key the one of the later
 // journal counts. What cannot be read of a segment is skipped and counted by Broken.
 func Open(ctx context.Context, store Store, prefix string) (*Journal, error) {
+	segments, err := Segments(ctx, store, prefix)
+	if err != nil {
+		return nil, err
+	}
+	for i := range segments {
+		segments[i].Bytes = math.MaxInt64 // what was added in the meantime is as good
+	}
+	return Reopen(ctx, store, prefix, segments)
+}
+
+// Segment is a part of a journal as long as it was at some moment. It may have grown since, but not changed.
+type Segment struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Segments lists what is recorded under a prefix at this moment.
+func Segments(ctx context.Context, store Store, prefix string) ([]Segment, error) {
+	entries, err := store.List(ctx, prefix)
+	segments := make([]Segment, len(entries))
+	for i, e := range entries {
+		segments[i] = Segment{Name: e.Name, Bytes: e.Bytes}
+	}
+	return segments, err
+}
+
+// Reopen is Open with what was recorded when the segments were listed, and with nothing that came later.
+func Reopen(ctx context.Context, store Store, prefix string, segments []Segment) (*Journal, error) {
 	j := &Journal{
 		store: store, records: map[string]json.RawMessage{}, Pace: &Pace{},
 		name: fmt.Sprintf("%s%013d-%s", prefix, time.Now().UnixMilli(), rand.Text()),
-	}
-	segments, err := store.List(ctx, prefix)
-	if err != nil {
-		return nil, err
 	}
 	for _, segment := range segments {
 		data, err := store.Get(ctx, prefix+segment.Name)
 		if err != nil {
 			return nil, err
 		}
-		j.load(data)
+		j.load(data[:min(segment.Bytes, int64(len(data)))])
 	}
 	return j, nil
 }
