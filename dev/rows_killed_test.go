@@ -20,7 +20,7 @@ import (
 	"longhaul/internal/task"
 )
 
-var manyRowsFlag = flag.Int("rows", 2000, "how many rows the test of killed workers has")
+var manyRowsFlag = flag.Int("rows", 1000, "how many rows the test of killed workers has")
 
 // slots is how many calls go on at a time while workers are killed, and aCall how long the shortest takes: far longer than an answer
 // is on its way to the record.
