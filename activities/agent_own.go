@@ -120,8 +120,8 @@ type Child struct {
 type Inputs interface {
 	// Prepare checks an input against its kind, and gives it with its defaults and its headline.
 	Prepare(kind string, input []byte) (ready any, headline string, err error)
-	// Patch reads the input that a task had, changed by a JSON merge patch; nil changes nothing.
-	Patch(kind string, input, patch []byte) (ready any, headline string, err error)
+	// Headline is the input that a task had in a line; "" if it is none of the kind.
+	Headline(kind string, input []byte) string
 	// Again makes a task that runs another one again, of which the facts are given.
 	Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (Replay, error)
 }

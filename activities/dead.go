@@ -35,9 +35,7 @@ func (a *Activities) Bury(ctx context.Context, req BuryRequest) error {
 	}
 	g := storage.Grave{DeadLetter: Letter(req), Facts: facts}
 	if raw, err := a.Bucket.Get(ctx, req.InputKey); err == nil {
-		if _, headline, err := a.Inputs.Patch(req.Kind, raw, nil); err == nil {
-			g.Headline = headline
-		}
+		g.Headline = a.Inputs.Headline(req.Kind, raw)
 	}
 	return storage.NewDeadLetters(a.Bucket).Bury(ctx, req.Task.Tenant, g)
 }

@@ -1,9 +1,7 @@
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,12 +18,7 @@ type NewWebhook struct {
 
 // AddWebhook registers an address. The answer alone shows its secret.
 func (c *Client) AddWebhook(ctx context.Context, n NewWebhook) (task.Endpoint, error) {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return task.Endpoint{}, err
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	return fetch[task.Endpoint](ctx, c, call{method: http.MethodPost, path: webhookPath(), body: bytes.NewReader(text), header: header})
+	return post[task.Endpoint](ctx, c, webhookPath(), n)
 }
 
 // Webhooks lists the registered addresses.

@@ -140,11 +140,8 @@ func (c *cli) items() *cobra.Command {
 		Use: "items ID", Short: "List the items of a task with their outcomes", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			items, err := c.client.Items(cmd.Context(), args[0], task.ItemStatus(status))
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.printJSON(items)
+			if err != nil || c.json {
+				return c.orJSON(items, err)
 			}
 			rows := [][]string{{"#", "STATUS", "NAME", "TOKENS", "WHY"}}
 			for _, item := range items {
@@ -195,6 +192,7 @@ func (c *cli) showKind(ctx context.Context, name string) error {
 	return c.table(rows)
 }
 
+// orJSON is for what is not printed for a person: an error, or a value that is wanted as JSON.
 func (c *cli) orJSON(v any, err error) error {
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,17 +59,14 @@ func (c *cli) listWebhooks() *cobra.Command {
 		Use: "list", Short: "List the registered addresses", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := c.client.Webhooks(cmd.Context())
-			if err != nil {
-				return err
+			if err != nil || c.json {
+				return c.orJSON(all, err)
 			}
-			if c.json {
-				return c.printJSON(all)
-			}
-			w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+			rows := [][]string{{"ID", "CREATED", "ADDRESS", "HEARS OF", "DISABLED"}}
 			for _, e := range all {
-				_, _ = fmt.Fprintln(w, printable(fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.ID, e.CreatedAt.Local().Format(time.DateTime), e.URL, heard(e.Events), off(e.Disabled))))
+				rows = append(rows, []string{e.ID, e.CreatedAt.Local().Format(time.DateTime), e.URL, heard(e.Events), off(e.Disabled)})
 			}
-			return w.Flush()
+			return c.table(rows)
 		},
 	}
 }
@@ -90,7 +86,7 @@ func off(d *task.Disabled) string {
 	if d == nil {
 		return ""
 	}
-	return "disabled: " + d.Reason
+	return d.Reason
 }
 
 func (c *cli) removeWebhook() *cobra.Command {
@@ -145,11 +141,8 @@ func (c *cli) deliveries() *cobra.Command {
 		Use: "deliveries ID", Short: "List the messages that tell of a task, with every attempt", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := c.client.Deliveries(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.printJSON(all)
+			if err != nil || c.json {
+				return c.orJSON(all, err)
 			}
 			for _, d := range all {
 				c.showDelivery(d)
@@ -178,11 +171,8 @@ func (c *cli) redeliver() *cobra.Command {
 		Use: "redeliver ID", Short: "Send a message again, whatever became of it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := c.client.Redeliver(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.printJSON(d)
+			if err != nil || c.json {
+				return c.orJSON(d, err)
 			}
 			c.note("it is sent again; see longhaul deliveries %s", d.Task)
 			return nil

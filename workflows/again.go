@@ -2,11 +2,9 @@ package workflows
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"longhaul/activities"
@@ -17,8 +15,7 @@ import (
 // ReplayID is the id of the replay of a dead letter: always the same, so that whoever asks for it, and how often, it is run again once. A replay
 // that fails is a dead letter of its own.
 func ReplayID(id string) string {
-	sum := sha256.Sum256([]byte("replay\x00" + id))
-	return "task_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
+	return idOf("replay\x00" + id)
 }
 
 // Again makes the facts and the input of a task that runs another one again. It has the lineage of that one, and so finds every answer that was
@@ -60,9 +57,7 @@ func deadlineAgain(before Facts, want string, now time.Time) (*time.Time, error)
 	case want != "":
 		within, err := time.ParseDuration(want)
 		if err != nil || within <= 0 {
-			e := task.Errorf(task.Invalid, "must be a duration from now, such as 2h")
-			e.Errors = []task.FieldError{{Pointer: "/overrides/deadline", Detail: e.Detail}}
-			return nil, e
+			return nil, task.Errorf(task.Invalid, "must be a duration from now, such as 2h").At("/overrides/deadline")
 		}
 		return new(now.Add(within)), nil
 	case before.Deadline != nil:

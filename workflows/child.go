@@ -13,7 +13,12 @@ import (
 
 // ChildID is the id of the task that a tool call of another starts: always the same for the same call.
 func ChildID(parent string, turn, call int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", parent, turn, call))
+	return idOf(fmt.Sprintf("%s/%d/%d", parent, turn, call))
+}
+
+// idOf is the task id that a text always gives.
+func idOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return "task_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
 }
 

@@ -83,30 +83,34 @@ func (k Kind) Decode(raw json.RawMessage) (Input, error) {
 }
 
 // Inputs reads the inputs of tasks that other tasks start.
-type Inputs struct{}
+type Inputs struct {
+	Priced func(kind, model string) bool // whether it is known what a model costs; nil means never
+}
 
-// Patch reads the input that a task had, changed by a JSON merge patch; nil changes nothing. It gives it with its defaults and its headline. An error
-// of the patch is a *task.Error.
-func (Inputs) Patch(name string, input, patch []byte) (ready any, headline string, err error) {
+// Headline is the input that a task had in a line; "" if it is none of the kind.
+func (Inputs) Headline(name string, input []byte) string {
 	kind, ok := Find(name)
 	if !ok {
-		return nil, "", task.Errorf(task.Invalid, "this build has no kind %q", name)
+		return ""
 	}
-	in, err := kind.patched(input, patch)
+	in, err := kind.Decode(input)
 	if err != nil {
-		return nil, "", err
+		return ""
 	}
-	return in, in.Headline(), nil
+	return in.Headline()
 }
 
 // Again makes a task that runs another one again, of which the facts are given. It always has the same id.
-func (Inputs) Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (r activities.Replay, err error) {
+func (i Inputs) Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (r activities.Replay, err error) {
 	var before Facts
 	if err := json.Unmarshal(facts, &before); err != nil {
 		return r, err
 	}
 	f, in, err := Again(before, input, order, ReplayID(before.ID), kept, now)
 	if err != nil {
+		return r, err
+	}
+	if err := f.CheckBudget("/overrides", i.Priced); err != nil {
 		return r, err
 	}
 	r = activities.Replay{ID: f.ID, Model: f.Model, InputKey: f.InputKey, Input: in, Headline: in.Headline()}
@@ -123,18 +127,23 @@ func (k Kind) patched(input, patch []byte) (Input, error) {
 	if err != nil {
 		return nil, task.Errorf(task.Invalid, "overrides.input is no JSON merge patch: %s", err)
 	}
+	return k.checked(merged, "the input of "+k.Name+", with overrides.input merged into it", "/overrides/input")
+}
+
+// checked reads an input after it has checked it against the schema of its kind. What it is called, and where it stands, is for the error.
+func (k Kind) checked(input []byte, called, at string) (Input, error) {
 	compiled, err := schema.Compile(schema.Of(k.Input()))
 	if err != nil {
 		return nil, err
 	}
-	if found := compiled.Check(merged); len(found) > 0 {
-		e := task.Errorf(task.Invalid, "the input of %s, with overrides.input merged into it, is not valid", k.Name)
+	if found := compiled.Check(input); len(found) > 0 {
+		e := task.Errorf(task.Invalid, "%s is not valid", called)
 		for _, f := range found {
-			e.Errors = append(e.Errors, task.FieldError{Pointer: "/overrides/input" + f.Pointer, Detail: f.Detail})
+			e.Errors = append(e.Errors, task.FieldError{Pointer: at + f.Pointer, Detail: f.Detail})
 		}
 		return nil, e
 	}
-	return k.Decode(merged)
+	return k.Decode(input)
 }
 
 // Prepare checks an input against the schema of its kind, and gives it with its defaults and its headline. An error of
@@ -144,16 +153,7 @@ func (Inputs) Prepare(name string, raw []byte) (ready any, headline string, err 
 	if !ok || kind.Hears || kind.Name == KindReplay {
 		return nil, "", task.Errorf(task.Invalid, "a task of kind %q cannot be started from here", name)
 	}
-	compiled, err := schema.Compile(schema.Of(kind.Input()))
-	if err != nil {
-		return nil, "", err
-	}
-	if found := compiled.Check(raw); len(found) > 0 {
-		e := task.Errorf(task.Invalid, "the input of %s is not valid", name)
-		e.Errors = found
-		return nil, "", e
-	}
-	in, err := kind.Decode(raw)
+	in, err := kind.checked(raw, "the input of "+name, "")
 	if err != nil {
 		return nil, "", err
 	}

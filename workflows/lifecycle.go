@@ -138,9 +138,7 @@ func (r *Run) end(ctx workflow.Context, w work, workErr error) (Ending, error) {
 		cancelled, why = true, r.why(true, nil)
 	}
 	r.close(finished, why, cancelled)
-	if err := r.bury(clean, finished, why, cancelled); err != nil {
-		return Ending{}, err
-	}
+	r.bury(clean, finished, why, cancelled)
 	if err := r.publish(clean); err != nil {
 		return Ending{}, err
 	}
@@ -198,20 +196,23 @@ func (r *Run) close(f activities.Finished, why *task.Error, cancelled bool) {
 }
 
 // bury puts a task that failed for good, or some of whose items did, among the dead letters. One that somebody cancelled is none, and of one that
-// works for another that one hears.
-func (r *Run) bury(ctx workflow.Context, f activities.Finished, why *task.Error, cancelled bool) error {
+// works for another that one hears. Whatever becomes of the letter, the task says its last words.
+func (r *Run) bury(ctx workflow.Context, f activities.Finished, why *task.Error, cancelled bool) {
 	if cancelled || r.Facts.Parent != "" || r.Facts.Kind == KindReplay || why == nil && len(f.Failures) == 0 {
-		return nil
+		return
 	}
 	if workflow.GetVersion(ctx, "dead letters", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return nil
+		return
 	}
 	req := activities.BuryRequest{
 		Task: r.Facts.task(), Kind: r.Facts.Kind, InputKey: r.Facts.InputKey, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: r.Facts,
 		At: workflow.Now(ctx), Error: why, Finished: f, Usage: r.state.Usage,
 	}
-	r.state.Dead = true
-	return workflow.ExecuteActivity(documentWork(ctx, "keep what failed"), call.Bury, req).Get(ctx, nil)
+	err := workflow.ExecuteActivity(documentWork(ctx, "keep what failed"), call.Bury, req).Get(ctx, nil)
+	if err != nil {
+		workflow.GetLogger(ctx).Error("dead letter not kept", "task", r.Facts.ID, "error", err)
+	}
+	r.state.Dead = err == nil
 }
 
 // verdict is how the workflow itself ends, for those who look at Temporal.

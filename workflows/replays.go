@@ -47,9 +47,7 @@ func replayKind() Kind {
 func checkReplay(in Input) error {
 	r := in.(*task.ReplayInput) //nolint:forcetypeassert // it is the kind's own
 	if r.Fingerprint == "" && r.Kind == "" && len(r.IDs) == 0 {
-		e := task.Errorf(task.Invalid, "give fingerprint, kind or ids: which dead letters are run again")
-		e.Errors = []task.FieldError{{Pointer: "/input", Detail: e.Detail}}
-		return e
+		return task.Errorf(task.Invalid, "give fingerprint, kind or ids: which dead letters are run again").At("/input")
 	}
 	return nil
 }

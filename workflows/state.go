@@ -60,6 +60,14 @@ func (f Facts) Attributes(first Snapshot) temporal.SearchAttributes {
 		AttrTenant.ValueSet(f.Tenant), AttrKind.ValueSet(f.Kind), AttrState.ValueSet(string(first.State)), AttrLabels.ValueSet(labels))
 }
 
+// CheckBudget refuses a budget that cannot be kept, because nobody knows what the model costs. The pointer is where it was asked for.
+func (f Facts) CheckBudget(pointer string, priced func(kind, model string) bool) error {
+	if f.Budget > 0 && (priced == nil || !priced(f.Kind, f.Model)) {
+		return task.Errorf(task.Invalid, "the price of the model is not configured, so a budget cannot be kept: set llm.models, or the prices of video, or leave the budget out").At(pointer)
+	}
+	return nil
+}
+
 func (f Facts) task() activities.Task {
 	return activities.Task{ID: f.ID, Tenant: f.Tenant, Lineage: f.Lineage, Model: f.Model, Queue: f.Queue, Before: f.ReplayOf, Keep: f.Keep}
 }

@@ -182,11 +182,10 @@ func seeReplay(w *window) {
 func seeTimeline(w *window) {
 	id := w.start("default", nil)
 	w.stub.add(id, map[string]any{"urls": map[string]any{"deliveries": "/v1/tasks/" + id + "/deliveries"}})
-	w.stub.can("GET /v1/tasks/"+id+"/deliveries", `{"data":[{"id":"d1","event":"task.ended","url":"https://hooks.example/x","status":"failed","error":"503"}]}`)
-	w.stub.can("POST /v1/deliveries/d1/redeliver", "{}")
 	w.Visit("/tasks/" + id)
 	w.Click("#timeline summary")
 	w.Until("document.querySelector('#timeline li')?.innerText.includes('Accepted')")
+	w.Until("document.querySelector('.files')?.innerText.includes('it answered 500')")
 	w.Click(".files button")
 	w.Until("document.querySelector('.toast')?.innerText === 'It is sent again.'")
 }

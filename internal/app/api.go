@@ -56,14 +56,8 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 		Queues:       append(queues, activities.QueueDocuments, activities.QueueTools, activities.QueueVideo),
 		StalledAfter: a.Config.API.StalledAfter,
 		Client:       a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
-		Queue: func(model string) string { return table.Targets(model)[0].Queue },
-		Priced: func(kind, model string) bool {
-			if kind == workflows.KindVideo {
-				return a.Config.Video.Priced()
-			}
-			return table.Priced(model)
-		},
-		Mail: a.Config.SMTP.Host != "",
+		Queue:  func(model string) string { return table.Targets(model)[0].Queue },
+		Priced: a.priced(table), Mail: a.Config.SMTP.Host != "",
 	})
 	var hints server.Hints
 	if a.Config.API.PublicURL != "" {

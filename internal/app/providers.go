@@ -12,6 +12,7 @@ import (
 	"longhaul/internal/llm/simulated"
 	"longhaul/internal/metrics"
 	"longhaul/internal/router"
+	"longhaul/workflows"
 )
 
 // router makes the table of who answers for a model, without the means to ask anybody.
@@ -21,6 +22,16 @@ func (a *App) router() (*router.Router, error) {
 		providers = append(providers, &router.Provider{Name: p.Name, Queue: queue(i, p), Models: a.models(p)})
 	}
 	return router.New(a.Config.LLM.Model, providers...)
+}
+
+// priced gives who tells whether it is known what a model costs, for a kind.
+func (a *App) priced(table *router.Router) func(kind, model string) bool {
+	return func(kind, model string) bool {
+		if kind == workflows.KindVideo {
+			return a.Config.Video.Priced()
+		}
+		return table.Priced(model)
+	}
 }
 
 // queue is the task queue of a provider's calls: each has its own, so that one that is slow or closed takes no

@@ -32,7 +32,7 @@ func (a *App) report(ctx context.Context, gates []gate) {
 	defer func() {
 		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportEvery)
 		defer cancel()
-		if err := a.Bucket.Delete(leave, key); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := a.Bucket.Delete(leave, key); err != nil {
 			a.Log.Warn("report of this worker not taken away; it is ignored soon", "error", err)
 		}
 	}()

@@ -183,7 +183,7 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	}
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Tools: kit, Inputs: workflows.Inputs{}, Reader: reader, Fetcher: fetcher,
+		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Tools: kit, Inputs: workflows.Inputs{Priced: a.priced(table)}, Reader: reader, Fetcher: fetcher,
 		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, ContextTokens: cfg.LLM.ContextTokens, MaxAttempts: cfg.LLM.MaxAttempts, Meter: a.Metrics, Log: a.Log,
 	}
 	return do, end, nil

@@ -19,7 +19,7 @@ func (e *Engine) letters() storage.DeadLetters { return storage.NewDeadLetters(e
 // DeadLetters gives a page of a tenant's dead letters, the newest first: the open ones, unless the filter asks for those that were dealt with.
 func (e *Engine) DeadLetters(ctx context.Context, tenant string, f task.DeadFilter) (task.Page[task.DeadLetter], error) {
 	page := task.Page[task.DeadLetter]{Object: "list", Data: []task.DeadLetter{}}
-	if err := e.findTerminated(ctx, tenant); err != nil {
+	if err := e.buryTerminated(ctx, tenant); err != nil {
 		return page, err
 	}
 	limit := pageSize(f.Limit)
@@ -46,7 +46,7 @@ func (e *Engine) DeadLetter(ctx context.Context, tenant, id string) (task.DeadLe
 // DeadGroups puts the open dead letters together by what went wrong, those with the most items first.
 func (e *Engine) DeadGroups(ctx context.Context, tenant string) (task.Page[task.DeadGroup], error) {
 	page := task.Page[task.DeadGroup]{Object: "list", Data: []task.DeadGroup{}}
-	if err := e.findTerminated(ctx, tenant); err != nil {
+	if err := e.buryTerminated(ctx, tenant); err != nil {
 		return page, err
 	}
 	groups := map[string]*task.DeadGroup{}
@@ -150,32 +150,57 @@ func (e *Engine) graves(ctx context.Context, tenant string, open bool, names []s
 	return graves, g.Wait()
 }
 
-// findTerminated puts tasks among the dead letters whose workflows were ended from outside, and could not do so themselves.
-func (e *Engine) findTerminated(ctx context.Context, tenant string) error {
+// buryTerminated puts tasks among the dead letters whose workflows were ended from outside, and could not do so themselves. It begins with the
+// oldest: what it does not come to is on the first page of the next time.
+func (e *Engine) buryTerminated(ctx context.Context, tenant string) error {
 	if err := e.prepared(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
-	query := workflows.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')"
-	answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: e.Namespace, PageSize: task.MaxPage, Query: query})
-	if err != nil || len(answer.GetExecutions()) == 0 {
+	found, err := e.terminated(ctx, tenant)
+	if err != nil {
 		return words(err, "")
 	}
-	known, err := e.letters().IDs(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	for _, execution := range answer.GetExecutions() {
-		id := execution.GetExecution().GetWorkflowId()
-		if !validID.MatchString(id) || known[id] {
-			continue
+	for _, id := range slices.Backward(found) {
+		d, err := e.look(ctx, id)
+		if err == nil && !d.status.open() {
+			err = e.bury(ctx, d)
 		}
-		if d, err := e.look(ctx, id); err == nil && !d.status.open() && d.facts.Parent == "" {
-			if err := e.bury(ctx, d); err != nil {
-				return err
-			}
+		if err != nil && task.AsError(err).Code != task.NotFound { // Temporal has forgotten it since
+			return err
 		}
 	}
 	return nil
+}
+
+// terminated finds the tasks that were ended from outside and are no dead letters yet, the newest first, up to a page on which all are. As in
+// workflows, one that works for another is none, nor is a bulk replay.
+func (e *Engine) terminated(ctx context.Context, tenant string) (ids []string, err error) {
+	known, err := e.letters().IDs(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	query := workflows.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')"
+	for token := []byte(nil); ; {
+		answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: e.Namespace, PageSize: task.MaxPage, NextPageToken: token, Query: query,
+		})
+		if err != nil {
+			return nil, err
+		}
+		before, letters := len(ids), 0
+		for _, execution := range answer.GetExecutions() {
+			switch t, ok := e.inList(execution); {
+			case !ok || t.Parent != "" || t.Kind == workflows.KindReplay:
+			case known[t.ID]:
+				letters++
+			default:
+				ids = append(ids, t.ID)
+			}
+		}
+		if token = answer.GetNextPageToken(); len(token) == 0 || letters > 0 && len(ids) == before {
+			return ids, nil
+		}
+	}
 }

@@ -61,9 +61,6 @@ func New(p Parts) *Engine {
 	if p.Queue == nil {
 		p.Queue = func(string) string { return "" }
 	}
-	if p.Priced == nil {
-		p.Priced = func(string, string) bool { return false }
-	}
 	e := &Engine{
 		Parts: p, files: storage.NewFiles(p.Bucket), endpoints: storage.NewEndpoints(p.Bucket), deliveries: storage.NewDeliveries(p.Bucket),
 		views: newViews(), tenants: tenants{live: map[string]*crowd{}},
@@ -116,8 +113,8 @@ func (e *Engine) examine(ctx context.Context, d task.Draft) (in workflows.Input,
 		return in, f, err
 	}
 	f, err = factsOf(d, time.Now())
-	if err == nil && f.Budget > 0 && !e.Priced(d.Kind, d.Model) {
-		err = invalid("/budget", "the price of the model is not configured, so a budget cannot be kept: set llm.models, or the prices of video, or leave the budget out")
+	if err == nil {
+		err = f.CheckBudget("/budget", e.Priced)
 	}
 	f.Queue = e.Queue(d.Model)
 	return in, f, err
@@ -164,7 +161,7 @@ func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in workflows.I
 	if id == "" {
 		return nil
 	}
-	before, err := e.glance(ctx, d.Tenant, id)
+	before, err := e.Standing(ctx, d.Tenant, id)
 	switch {
 	case err != nil && task.AsError(err).Code == task.NotFound:
 		return invalid(pointer, "no task %q", id)
@@ -173,9 +170,7 @@ func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in workflows.I
 	case before.Kind != d.Kind:
 		return invalid(pointer, "task %s is of the kind %s; a task goes on from one of its own kind, %s", id, before.Kind, d.Kind)
 	case !before.Done:
-		early := task.Errorf(task.Conflict, "task %s has not ended yet; go on from it when it has", id)
-		early.Errors = []task.FieldError{{Pointer: pointer, Detail: early.Detail}}
-		return early
+		return task.Errorf(task.Conflict, "task %s has not ended yet; go on from it when it has", id).At(pointer)
 	}
 	return nil
 }
@@ -276,11 +271,14 @@ func (e *Engine) earlier(ctx context.Context, d task.Draft) (t task.Task, found 
 		return t, false, err
 	}
 	if was.facts.BodyHash != hash {
-		return t, false, task.Errorf(task.KeyReused,
-			"the Idempotency-Key was used for another request; its task is %s. Use a new key for a new request", was.facts.ID)
+		return t, false, keyReused(was.facts.ID)
 	}
 	t, _, err = e.whole(ctx, was)
 	return t, true, err
+}
+
+func keyReused(id string) error {
+	return task.Errorf(task.KeyReused, "the Idempotency-Key was used for another request; its task is %s. Use a new key for a new request", id)
 }
 
 // Cancel asks a task to stop and returns before it has. Asked again, or of a task that ended, it
@@ -330,9 +328,7 @@ func (e *Engine) prepared() error {
 }
 
 func invalid(pointer, format string, args ...any) *task.Error {
-	e := task.Errorf(task.Invalid, format, args...)
-	e.Errors = []task.FieldError{{Pointer: pointer, Detail: e.Detail}}
-	return e
+	return task.Errorf(task.Invalid, format, args...).At(pointer)
 }
 
 // words puts a Temporal error into ours. What it does not know stays internal.

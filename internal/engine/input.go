@@ -22,7 +22,7 @@ import (
 // first is kept, the same again changes nothing, and another one is task.Conflict, as is an answer to a request that is
 // not open any more.
 func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply) (task.Task, error) {
-	t, err := e.glance(ctx, tenant, id)
+	t, err := e.Standing(ctx, tenant, id)
 	if err != nil {
 		return task.Task{}, err
 	}

@@ -25,7 +25,7 @@ func (e *Engine) Resume(ctx context.Context, tenant, id string) (task.Task, erro
 const heardWithin = time.Second
 
 func (e *Engine) sayPause(ctx context.Context, tenant, id string, said workflows.Pause) (task.Task, error) {
-	t, err := e.glance(ctx, tenant, id)
+	t, err := e.Standing(ctx, tenant, id)
 	switch {
 	case err != nil:
 		return t, err

@@ -50,8 +50,8 @@ func (e *Engine) Get(ctx context.Context, tenant, id string) (task.Task, error) 
 // would wait for ever.
 const patienceWithTemporal = 5 * time.Second
 
-// glance is Get without what only a closer look tells.
-func (e *Engine) glance(ctx context.Context, tenant, id string) (task.Task, error) {
+// Standing is Get without the result and without what only a closer look tells.
+func (e *Engine) Standing(ctx context.Context, tenant, id string) (task.Task, error) {
 	d, err := e.describe(ctx, tenant, id)
 	if err != nil {
 		return task.Task{}, err

@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -23,11 +21,7 @@ func (e *Engine) Replay(ctx context.Context, tenant, id, key string, order task.
 	if err != nil {
 		return t, false, err
 	}
-	fresh := "task_" + strings.ToLower(rand.Text()[:26])
-	if key != "" {
-		fresh = newID(task.Draft{Tenant: tenant, IdempotencyKey: key})
-	}
-	return e.again(ctx, g, fresh, order)
+	return e.again(ctx, g, newID(task.Draft{Tenant: tenant, IdempotencyKey: key}), order)
 }
 
 // ReplayDead runs a dead letter again. However often that is asked for, and by whom, it is run again once.
@@ -82,6 +76,9 @@ func (e *Engine) again(ctx context.Context, g storage.Grave, id string, order ta
 	if err != nil {
 		return t, false, err
 	}
+	if err := facts.CheckBudget("/overrides", e.Priced); err != nil {
+		return t, false, err
+	}
 	facts.Queue = e.Queue(facts.Model)
 	if err := e.checkFiles(ctx, facts.Tenant, in.FileIDs()); err != nil {
 		return t, false, err
@@ -104,7 +101,7 @@ func (e *Engine) sameOrder(ctx context.Context, f workflows.Facts) (task.Task, e
 		return task.Task{}, err
 	}
 	if was.facts.BodyHash != f.BodyHash && f.ID != workflows.ReplayID(f.ReplayOf) {
-		return task.Task{}, task.Errorf(task.KeyReused, "the Idempotency-Key was used for another request; its task is %s. Use a new key for a new request", f.ID)
+		return task.Task{}, keyReused(f.ID)
 	}
 	return e.Get(ctx, f.Tenant, f.ID)
 }

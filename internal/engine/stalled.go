@@ -17,17 +17,12 @@ import (
 // findings is what a closer look found: the steps of a task and its children, and the decision that has failed most often.
 type findings struct {
 	pending []*workflowpb.PendingActivityInfo
-	failing int32     // attempts of that decision; 0 when none is outstanding
-	started time.Time // when it was last made
+	failing int32 // attempts of that decision; 0 when none is outstanding
 }
 
 // decision notes the outstanding decision of a workflow.
 func (s *findings) decision(d *workflowservice.DescribeWorkflowExecutionResponse) {
-	p := d.GetPendingWorkflowTask()
-	if p == nil || p.GetAttempt() < s.failing {
-		return
-	}
-	s.failing, s.started = p.GetAttempt(), p.GetScheduledTime().AsTime()
+	s.failing = max(s.failing, d.GetPendingWorkflowTask().GetAttempt())
 }
 
 // blockedAfter is how often a decision may fail before it is no mishap: a worker that was killed in one costs two.

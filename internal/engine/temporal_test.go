@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -210,9 +212,14 @@ func (f *fakeTemporal) ListWorkflowExecutions(_ context.Context, r *workflowserv
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answer := &workflowservice.ListWorkflowExecutionsResponse{}
-	for _, w := range f.tasks {
-		if !strings.Contains(r.GetQuery(), "LonghaulTenant") || strings.Contains(r.GetQuery(), quote(w.facts.Tenant)) {
-			answer.Executions = append(answer.Executions, w.info())
+	for _, id := range slices.Sorted(maps.Keys(f.tasks)) {
+		w := f.tasks[id]
+		if id <= string(r.GetNextPageToken()) || strings.Contains(r.GetQuery(), "LonghaulTenant") && !strings.Contains(r.GetQuery(), quote(w.facts.Tenant)) {
+			continue
+		}
+		if answer.Executions = append(answer.Executions, w.info()); len(answer.Executions) == int(r.GetPageSize()) {
+			answer.NextPageToken = []byte(id)
+			break
 		}
 	}
 	return answer, nil

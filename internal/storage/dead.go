@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -46,7 +45,7 @@ func (d DeadLetters) Bury(ctx context.Context, tenant string, g Grave) error {
 	return d.bucket.PutJSON(ctx, deadPrefix(tenant, true)+deadName(g.At, g.ID), g)
 }
 
-// All gives a tenant's dead letters, the newest first, from the name that a cursor tells on. With each comes the cursor of the next.
+// All gives the names of a tenant's dead letters, the newest first, from the one behind a cursor on. Each name is a cursor.
 func (d DeadLetters) All(ctx context.Context, tenant string, open bool, cursor string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		entries, err := d.bucket.List(ctx, deadPrefix(tenant, open))
@@ -97,7 +96,7 @@ func (d DeadLetters) IDs(ctx context.Context, tenant string) (map[string]bool, e
 	return ids, nil
 }
 
-// Settle changes a dead letter that was dealt with, and takes it out of the open ones. One that is not there is let be.
+// Settle changes a dead letter that was dealt with, and takes it out of the open ones; ErrNotFound if there is none.
 func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (Grave, error) {
 	g, err := d.Find(ctx, tenant, id)
 	if err != nil {
@@ -108,9 +107,5 @@ func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(
 	if err := d.bucket.PutJSON(ctx, deadPrefix(tenant, false)+name, g); err != nil {
 		return g, err
 	}
-	err = d.bucket.Delete(ctx, deadPrefix(tenant, true)+name)
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	}
-	return g, err
+	return g, d.bucket.Delete(ctx, deadPrefix(tenant, true)+name)
 }

@@ -163,6 +163,12 @@ var codes = map[Code]struct {
 	Terminated:       {"The task was ended from outside", http.StatusConflict, false},
 }
 
+// At says at which place of the request an error is, as a JSON Pointer.
+func (e *Error) At(pointer string) *Error {
+	e.Errors = []FieldError{{Pointer: pointer, Detail: e.Detail}}
+	return e
+}
+
 // Errorf makes an error of a code, with a detail that the tenant may read: what was wrong, the
 // limit or field it met, and the way out.
 func Errorf(code Code, format string, args ...any) *Error {

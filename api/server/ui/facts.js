@@ -36,6 +36,12 @@ function later(title, href, draw) {
   return box;
 }
 
+// trouble is why a message has not arrived.
+function trouble(d) {
+  const why = d.detail || (d.status !== "delivered" && d.attempts.at(-1)?.error);
+  return why && el("p", { class: d.status === "delivered" ? "soft" : "bad" }, why);
+}
+
 // files are the artifacts of a task that has ended.
 export function files(href) {
   if (!href) return null;
@@ -43,12 +49,12 @@ export function files(href) {
   return later(t("files.title"), href, (data) => el("ul", { class: "files", id: "artifacts" }, data.map(line)));
 }
 
-// deliveries are the calls of the task's webhook.
+// deliveries are the messages that tell of the task, with what became of them.
 export function deliveries(href) {
   if (!href) return null;
   const again = async (d) => post(`/v1/deliveries/${encodeURIComponent(d.id)}/redeliver`).then(() => toast(t("deliveries.sent")), (p) => toast(p.detail, "bad"));
-  const line = (d) => el("li", {}, el("span", { class: "grow" }, d.event || d.type || d.id, " ", el("span", { class: "soft" }, [d.url, d.at && moment(d.at)].filter(Boolean).join(" · "))),
-    el("span", { class: "state " + (d.status || "") }, named("delivery", d.status ?? "")), d.error && el("p", { class: "bad" }, d.error.detail || d.error),
+  const line = (d) => el("li", {}, el("span", { class: "grow" }, d.event, " ", el("span", { class: "soft" }, d.url, " · ", moment(d.created_at))),
+    el("span", { class: "state " + d.status }, named("delivery", d.status)), trouble(d),
     d.status === "failed" && el("button", { onclick: () => again(d) }, t("deliveries.again")));
   return later(t("deliveries.title"), href, (data) => el("ul", { class: "files" }, data.map(line)));
 }

@@ -20,7 +20,7 @@ function bounds(s) {
 export const hint = (s) => [told(s.description || ""), ...bounds(s)].filter(Boolean).join(" · ");
 
 // framed puts a label, a hint and a place for errors around an input.
-export function framed(name, s, { required = false, inline = false, label } = {}, input) {
+function framed(name, s, { required = false, inline = false, label } = {}, input) {
   const id = `f${++count}`;
   const note = hint(s);
   const fault = el("p", { class: "fault", id: id + "-fault", hidden: true });

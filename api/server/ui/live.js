@@ -105,7 +105,8 @@ async function poll(path, onTask, signal) {
       onTask(task);
       if (task.done) return;
       await rest(200, signal);
-    } catch {
+    } catch (problem) {
+      if (problem.code === "not_found") return;
       await rest(3000, signal);
     }
   }

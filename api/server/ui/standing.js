@@ -30,7 +30,7 @@ export function standing(task) {
 const waitingFor = ({ reason, detail }) => named("waiting", reason) + (detail ? `: ${detail}` : "");
 
 // troubles are what is in the way: {tone, text, until}.
-export function troubles(task) {
+function troubles(task) {
   const found = [];
   const { waiting, retrying, stalled } = task;
   if (waiting) found.push({ tone: "wait", text: waitingFor(waiting), until: waiting.until });

@@ -33,10 +33,9 @@ function draw({ queues, lanes, workers, kinds, throughput }) {
   return [
     el("div", { class: "figures" }, throughput && figure("throughput", number(throughput.per_minute ?? 0, { maximumFractionDigits: 1 })),
       queues && figure("backlog", number(sum(queues, "backlog")), sum(queues, "backlog") ? "warn" : ""),
-      workers && figure("workers", number(workers.length), workers.length ? "" : "bad"), lanes && figure("closed", number(closed), closed ? "warn" : ""),
-      kinds?.some((k) => k.dead_letters !== undefined) && figure("dead", number(sum(kinds, "dead_letters")), sum(kinds, "dead_letters") ? "bad" : "")),
+      workers && figure("workers", number(workers.length), workers.length ? "" : "bad"), lanes && figure("closed", number(closed), closed ? "warn" : "")),
     table("kinds", kinds, [["kind", (k) => named("kind", k.kind)], ["running", num("running")], ["succeeded", num("succeeded")], ["failed", num("failed")],
-      ["dead", (k) => (k.dead_letters ? el("a", { href: "/dead-letters" }, number(k.dead_letters)) : num("dead_letters")(k))], ["p50", (k) => span(k.p50_seconds)], ["p95", (k) => span(k.p95_seconds)]]),
+      ["p50", (k) => span(k.p50_seconds)], ["p95", (k) => span(k.p95_seconds)]]),
     table("queues", queues, [["name", (q) => el("code", {}, q.name)], ["backlog", num("backlog")], ["oldest", (q) => (q.oldest_seconds ? duration(q.oldest_seconds) : "")]]),
     table("lanes", lanes, [["provider", (l) => l.provider], ["open", (l) => el("span", { class: "state " + (l.open ? "succeeded" : "failed") }, t(l.open ? "system.isopen" : "system.isclosed"))],
       ["why", (l) => [l.why ? t("code." + l.why, {}, named("waiting", l.why)) : "", l.until && [" · ", until(l.until)]]], ["inflight", (l) => (l.limit ? `${number(l.in_flight ?? 0)} / ${number(l.limit)}` : number(l.in_flight ?? 0))], ["waiting", num("waiting")]]),

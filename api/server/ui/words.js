@@ -289,6 +289,8 @@ export const words = {
   "delivery.delivered": ["Delivered", "已送达"],
   "delivery.pending": ["On its way", "推送中"],
   "delivery.failed": ["Failed", "失败"],
+  "delivery.disabled": ["Refused by the receiver", "接收方已拒收"],
+  "delivery.cancelled": ["Webhook removed", "推送地址已移除"],
 
   "timeline.title": ["Timeline", "时间线"],
   "event.accepted": ["Accepted", "已受理"],
@@ -339,7 +341,6 @@ export const words = {
   "system.running": ["Running", "运行中"],
   "system.succeeded": ["Done", "完成"],
   "system.failed": ["Failed", "失败"],
-  "system.dead": ["Dead letters", "死信"],
   "system.p50": ["Half take up to", "半数用时"],
   "system.p95": ["95 % take up to", "95% 用时"],
   "system.name": ["Name", "名称"],

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/errgroup"
+
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// load tells how the tasks of a tenant fare.
+func (e *Engine) load(ctx context.Context, tenant string) task.System {
+	s := task.System{At: time.Now().UTC()}
+	kinds := workflows.Kinds()
+	loads := make([]task.KindLoad, len(kinds))
+	var lately int64
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(4)
+	for i, kind := range kinds {
+		all.Go(func() (err error) {
+			loads[i], err = e.kindLoad(ctx, query(tenant, task.Filter{Kind: kind.Name}), kind.Name)
+			return err
+		})
+	}
+	const window = 5 * time.Minute
+	all.Go(func() error {
+		since := quote(time.Now().Add(-window).UTC().Format(time.RFC3339Nano))
+		answer, err := e.count(ctx, query(tenant, task.Filter{})+" AND CloseTime > "+since)
+		lately = answer.GetCount()
+		return err
+	})
+	if all.Wait() == nil {
+		s.Kinds, s.Throughput = loads, &task.Throughput{PerMinute: float64(lately) / window.Minutes()}
+	}
+	return s
+}
+
+func (e *Engine) count(ctx context.Context, query string) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	return e.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: e.Namespace, Query: query})
+}
+
+// kindLoad counts the tasks that a query finds, and measures the last of them.
+func (e *Engine) kindLoad(ctx context.Context, query, kind string) (task.KindLoad, error) {
+	load := task.KindLoad{Kind: kind}
+	answer, err := e.count(ctx, query+" GROUP BY ExecutionStatus")
+	if err != nil {
+		return load, err
+	}
+	for _, group := range answer.GetGroups() {
+		var status string
+		if len(group.GetGroupValues()) == 0 || converter.GetDefaultDataConverter().FromPayload(group.GetGroupValues()[0], &status) != nil {
+			return load, fmt.Errorf("count tasks by status: no status in %v", group)
+		}
+		switch status {
+		case "Running", "Paused":
+			load.Running += group.GetCount()
+		case "Completed":
+			load.Succeeded += group.GetCount()
+		case "Failed", "Terminated", "TimedOut":
+			load.Failed += group.GetCount()
+		}
+	}
+	if load.Succeeded == 0 {
+		return load, nil
+	}
+	list, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: e.Namespace, PageSize: 100, Query: query + " AND ExecutionStatus = 'Completed'",
+	})
+	var took []float64
+	for _, w := range list.GetExecutions() {
+		took = append(took, w.GetCloseTime().AsTime().Sub(w.GetExecutionTime().AsTime()).Seconds())
+	}
+	load.P50, load.P95 = quantile(took, 0.5), quantile(took, 0.95)
+	return load, err
+}
+
+// quantile is nil for none.
+func quantile(all []float64, q float64) *float64 {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	return &all[int(q*float64(len(all)-1)+0.5)]
+}
+
+// Blocked counts the tasks that the workers that run cannot go on with, as far as Temporal has marked them.
+func (e *Engine) Blocked(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
+	answer, err := e.count(ctx, "TemporalReportedProblems IN ('category=WorkflowTaskFailed', 'category=WorkflowTaskTimedOut') AND ExecutionStatus = 'Running'")
+	return answer.GetCount(), err
+}
