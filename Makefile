@@ -3,17 +3,25 @@
 SHELL := bash
 TOOLS := bin/golangci-lint bin/workflowcheck
 
-.PHONY: help run test check fmt vet lint determinism drift bench record build clean
+.PHONY: help run kill-demo chaos test check fmt vet lint determinism drift bench record build clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start everything on this machine (ARGS="--memory --api 127.0.0.1:9000", --help tells all)
 	@go build -o bin/longhaul-dev ./dev
 	@trap : INT; bin/longhaul-dev $(ARGS)
 
+kill-demo: ## kill workers while a batch runs, and count what is paid for twice: nothing (half a minute)
+	@go build -o bin/longhaul-dev ./dev
+	@bin/longhaul-dev kill-demo
+
+chaos: bin/longhaul-temporal ## kill everything at random for MINUTES=10 over TASKS=200 of all kinds (SEED=1 repeats a run)
+	go test -count 1 -timeout 0 -v -run '^TestChaos$$' ./dev -args -minutes $(or $(MINUTES),10) -tasks $(or $(TASKS),200) -seed $(or $(SEED),0)
+
 test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
-	go test -race -count 1 -timeout 40m ./... # never from the cache, which does not see the programs that are started
+	go test -race -count 1 -timeout 40m $$(go list ./... | grep -v '/dev$$')
+	go test -race -count 1 -timeout 60m ./dev # by itself, for it fills the machine; never from the cache, which does not see the programs that are started
 	go test -C temporal ./...
 
 check: fmt vet lint determinism drift ## everything a change must pass, but the tests
@@ -21,9 +29,10 @@ check: fmt vet lint determinism drift ## everything a change must pass, but the 
 fmt: $(TOOLS) ## fail on files that are not formatted (FIX=1 formats them)
 	bin/golangci-lint fmt $(if $(FIX),,--diff)
 
-vet: ## go vet, in both modules
+vet: ## go vet, in all modules
 	go vet ./...
 	go vet -C temporal ./...
+	go vet -C dev/peers ./...
 
 lint: $(TOOLS) ## the linters of .golangci.yml
 	bin/golangci-lint run ./...
@@ -35,6 +44,7 @@ drift: ## fail when a module file or a generated file is behind the code
 	go mod tidy -diff
 	go -C temporal mod tidy -diff
 	go -C tools mod tidy -diff
+	go -C dev/peers mod tidy -diff
 	go test -run 'Example|Spec|Docs' ./internal/config ./api/server ./internal/llm/openai ./internal/video/wire
 
 bench: bin/longhaul-temporal ## measure batch efficiency and recovery

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"longhaul/internal/rows"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
@@ -38,7 +40,8 @@ type rowBooks struct {
 	job    RowsJob
 	work   rowWork
 	paper  rowsPaper
-	kept   *rowBooks // those of the task whose succeeded rows are kept; nil for none
+	kept   *rowBooks   // those of the task whose succeeded rows are kept; nil for none
+	closed *rowsClosed // nil while the task runs
 
 	mu   sync.Mutex
 	open map[int]*shardView // the shards that single rows were looked up in last
@@ -51,8 +54,14 @@ func openBooks(ctx context.Context, bucket *storage.Bucket, job RowsJob) (*rowBo
 	if _, b.work, err = rowsInput(ctx, bucket, job); err != nil {
 		return nil, err
 	}
-	if err = bucket.GetJSON(ctx, storage.RowsKey(job.Task.ID, "plan.json"), &b.paper); err != nil || b.paper.Keep == nil {
+	if err = bucket.GetJSON(ctx, storage.RowsKey(job.Task.ID, "plan.json"), &b.paper); err != nil {
 		return b, err
+	}
+	if err = bucket.GetJSON(ctx, storage.RowsKey(job.Task.ID, "closed.json"), &b.closed); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return b, err
+	}
+	if b.paper.Keep == nil {
+		return b, nil
 	}
 	b.kept, err = openBooks(ctx, bucket, *b.paper.Keep)
 	return b, err
@@ -72,7 +81,7 @@ func (b *rowBooks) shard(ctx context.Context, n int) (*shardView, error) {
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return nil, err
 	}
-	if v.journal, err = rows.Open(ctx, b.bucket, storage.RowJournal(b.job.Task.Lineage, v.shard.From)); err != nil {
+	if v.journal, err = b.journal(ctx, n); err != nil {
 		return nil, err
 	}
 	if err := b.keep(ctx, v); err != nil {
@@ -80,6 +89,47 @@ func (b *rowBooks) shard(ctx context.Context, n int) (*shardView, error) {
 	}
 	return v, v.layOut()
 }
+
+// rowsClosed says which records count for a task that has ended, shard by shard. What came later is of a task that runs this one again, or of a call
+// that was under way when nobody waited for it any more.
+type rowsClosed struct {
+	Shards [][]rows.Segment `json:"shards"`
+}
+
+func (b *rowBooks) journal(ctx context.Context, n int) (*rows.Journal, error) {
+	prefix := storage.RowJournal(b.job.Task.Lineage, b.paper.Shards[n].From)
+	if b.closed != nil {
+		return rows.Reopen(ctx, b.bucket, prefix, b.closed.Shards[n])
+	}
+	return rows.Open(ctx, b.bucket, prefix)
+}
+
+// close decides which records count, once and for all.
+func (b *rowBooks) close(ctx context.Context) error {
+	if b.closed != nil {
+		return nil // by an attempt before
+	}
+	closed := rowsClosed{Shards: make([][]rows.Segment, len(b.paper.Shards))}
+	g, listing := errgroup.WithContext(ctx)
+	g.SetLimit(closeAtOnce)
+	for n, shard := range b.paper.Shards {
+		g.Go(func() (err error) {
+			closed.Shards[n], err = rows.Segments(listing, b.bucket, storage.RowJournal(b.job.Task.Lineage, shard.From))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	key := storage.RowsKey(b.job.Task.ID, "closed.json")
+	if _, err := b.bucket.PutNewJSON(ctx, key, closed); err != nil {
+		return err
+	}
+	return b.bucket.GetJSON(ctx, key, &b.closed) // an attempt that was taken for lost may have been first
+}
+
+// closeAtOnce is how many shards are listed side by side.
+const closeAtOnce = 16
 
 // keep looks up which rows of a shard succeeded in the task that is run again.
 func (b *rowBooks) keep(ctx context.Context, v *shardView) error {
@@ -128,26 +178,36 @@ func (b *rowBooks) holding(ctx context.Context, index int) (*shardView, error) {
 	return v, nil
 }
 
-// each opens every shard in turn, the next one while the one before is worked on. An error ends it.
+// openAhead is how many shards are opened ahead of the one that is worked on: each takes several turns to the bucket.
+const openAhead = 8
+
+// each opens every shard in turn, the next ones while the one before is worked on. An error ends it.
 func (b *rowBooks) each(ctx context.Context) iter.Seq2[*shardView, error] {
+	type opened struct {
+		view *shardView
+		err  error
+	}
 	return func(yield func(*shardView, error) bool) {
-		type opened struct {
-			view *shardView
-			err  error
-		}
-		next := make(chan opened, 1)
-		open := func(n int) {
-			v, err := b.shard(ctx, n)
-			next <- opened{v, err}
-		}
-		for n := range b.paper.Shards {
-			if n == 0 {
-				open(n)
+		left := make(chan struct{})
+		defer close(left)
+		ahead := make(chan chan opened, openAhead)
+		go func() {
+			defer close(ahead)
+			for n := range b.paper.Shards {
+				next := make(chan opened, 1)
+				select {
+				case ahead <- next:
+				case <-left:
+					return
+				}
+				go func() {
+					view, err := b.shard(ctx, n)
+					next <- opened{view, err}
+				}()
 			}
+		}()
+		for next := range ahead {
 			got := <-next
-			if n+1 < len(b.paper.Shards) {
-				go open(n + 1)
-			}
 			if !yield(got.view, got.err) || got.err != nil {
 				return
 			}

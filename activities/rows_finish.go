@@ -39,7 +39,7 @@ type RowsReceipt struct {
 // rowsErrors is the artifact that lists the rows without a result.
 const rowsErrors = "errors.jsonl"
 
-// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds two shards at a time. Run
+// FinishRows writes the files of results and of errors, in the order of the input, and the receipt. It holds some shards at a time. Run
 // again it writes the same.
 func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, error) {
 	heart := startHeart(ctx, "writing the results")
@@ -49,6 +49,9 @@ func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, 
 		return Finished{Outcome: task.None}, nil // it ended before the rows were checked
 	}
 	if err != nil {
+		return Finished{}, err
+	}
+	if err := books.close(ctx); err != nil {
 		return Finished{}, err
 	}
 	c := &rowsClosing{Activities: a, books: books, rest: req.Rest, heart: heart}

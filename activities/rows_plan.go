@@ -84,11 +84,12 @@ func (a *Activities) FetchRows(ctx context.Context, job RowsJob) error {
 // Temporal's share of a row is small. Pieces are what the end of a file is cut into.
 var (
 	shardSize = rows.Size{Rows: 128, Bytes: 1 << 20}
-	pieceSize = rows.Size{Rows: 8, Bytes: 128 << 10}
+	pieceSize = rows.Size{Rows: 16, Bytes: 128 << 10}
 )
 
-// shardWidth is how many shards are thought to be worked on at a time, when the end of a file is cut small.
-const shardWidth = 16
+// shardWidth is how many workers are thought to share the end of a file, which is cut small for them. One worker has the calls of all
+// its shards in one lane, so within it their size does not matter.
+const shardWidth = 4
 
 // PlanRows checks every row of a file, before anything is spent, and shares them out. Rows that cannot be used are listed with
 // their lines; rows with the text of an earlier one are noted. Run again it writes the same again.

@@ -146,7 +146,7 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 				return rowRecord{}, errors.Join(ctx.Err(), r.keep(ctx, c.key, made, q))
 			}
 		default:
-			if err := r.journal.Record(context.WithoutCancel(ctx), c.key, made); err != nil {
+			if err := r.write(ctx, c.key, made); err != nil {
 				return rowRecord{}, err
 			}
 			r.tick(c)
@@ -195,7 +195,7 @@ func (r *rowsRun) keep(ctx context.Context, key string, made rowRecord, q *askin
 		return nil
 	}
 	made.Open = new(q.heart.now())
-	return r.journal.Record(context.WithoutCancel(ctx), key, made)
+	return r.write(ctx, key, made)
 }
 
 // rest waits, not beyond a pause, and reports whether ctx goes on.

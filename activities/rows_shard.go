@@ -1,12 +1,14 @@
 package activities
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"path"
 	"slices"
 	"strconv"
+	"sync"
 
 	"longhaul/internal/rows"
 	"longhaul/internal/storage"
@@ -37,6 +39,9 @@ type shardView struct {
 	kept    map[int]keptRow // of the task that is run again, by their place in the shard
 	journal *rows.Journal
 	last    recalled
+
+	mu   sync.Mutex
+	made map[string]rowRecord // what this attempt put on record, which needs no decoding
 }
 
 // recalled is the record that was decoded last.
@@ -94,11 +99,31 @@ func (v *shardView) parts(c rowCall) ([]rowCall, error) { return v.named(c.parts
 // record is what is known of a call; false while nothing is. The failures of another task, which this one is a replay of, are none of this
 // one's.
 func (v *shardView) record(c rowCall) (r rowRecord, ok bool) {
+	v.mu.Lock()
+	r, ok = v.made[c.key]
+	v.mu.Unlock()
+	if ok {
+		return r, true
+	}
 	text, ok := v.journal.Look(c.key)
 	if !ok || json.Unmarshal(text, &r) != nil || (r.Error != nil || r.Open != nil) && r.By != v.task.ID {
 		return rowRecord{}, false
 	}
 	return r, true
+}
+
+// write puts a record into the journal, and remembers it.
+func (v *shardView) write(ctx context.Context, key string, r rowRecord) error {
+	if err := v.journal.Record(context.WithoutCancel(ctx), key, r); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.made == nil {
+		v.made = map[string]rowRecord{}
+	}
+	v.made[key] = r
+	return nil
 }
 
 // recall is record for who asks row by row: rows that share a call share its decoding. It is not for concurrent use.

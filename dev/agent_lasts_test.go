@@ -13,7 +13,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// Of three calls that a person must approve, those that were approved are made once and the one that was denied never,
+// DU-09: of three calls that a person must approve, those that were approved are made once and the one that was denied never,
 // whenever the worker is killed in between; and each has its answer in the conversation.
 func TestAgent_approvedOnce(t *testing.T) {
 	d := newDesk(t)

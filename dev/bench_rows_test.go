@@ -24,7 +24,7 @@ import (
 )
 
 // BenchmarkRows generates a text for each of 10,000 rows with a provider that takes 20 ms and 200 calls at a time, beside a
-// pool of 200 goroutines that makes the same calls over the same wire and keeps nothing. Times are from the acceptance
+// pool of 200 goroutines that makes the same calls over the same wire and keeps nothing, and asynq on Redis. Times are from the acceptance
 // of the task to its end; CPU is that of each process from then to then.
 func BenchmarkRows(b *testing.B) {
 	const rows, width = 10_000, 200
@@ -61,6 +61,12 @@ func BenchmarkRows(b *testing.B) {
 		b.ReportMetric(each(pooled), "pool-ms/row")
 		b.ReportMetric(each(cpu.test), "provider-ms/row")
 		b.ReportMetric(plain.Seconds()/wall.Seconds(), "of-pool-speed")
+		if took, theirs, ok := asynq(b, s.provider, rows, width); ok {
+			b.ReportMetric(rows/took.Seconds(), "asynq-rows/s")
+			b.ReportMetric(each(theirs), "asynq-ms/row")
+			b.ReportMetric(took.Seconds()/wall.Seconds(), "of-asynq-speed")
+			b.ReportMetric((cpu.temporal+cpu.worker+cpu.api).Seconds()/theirs.Seconds(), "of-asynq-CPU")
+		}
 	}
 }
 
@@ -158,6 +164,33 @@ func BenchmarkEmbed(b *testing.B) {
 		b.ReportMetric(cpu.worker.Seconds(), "worker-s")
 		b.ReportMetric(cpu.temporal.Seconds(), "temporal-s")
 		b.ReportMetric(cpu.test.Seconds(), "provider-s")
+		b.ReportMetric(cpu.peakMB, "worker-peak-MB")
+	}
+}
+
+// BenchmarkMillion turns a million short texts into small vectors: what a worker holds of a file that is large in rows, not in bytes.
+func BenchmarkMillion(b *testing.B) {
+	const rows, width = 1_000_000, 64
+	s := newStack(b, "LONGHAUL_WORKER_LLM_CONCURRENCY=50")
+	s.warm()
+	var lines bytes.Buffer
+	for i := range rows {
+		fmt.Fprintf(&lines, "{\"text\":\"Ship %07d came in at dusk.\"}\n", i)
+	}
+	file := s.upload("ships.jsonl", "application/jsonl", &lines)
+	for b.Loop() {
+		s.provider.Reset()
+		m := s.measure()
+		id := s.begin("embed", map[string]any{"file": map[string]any{"file_id": file}, "dimensions": width, "output": "npy"}, nil)
+		done, err := s.client.Watch(b.Context(), id, func(task.Task) {})
+		require.NoError(b, err)
+		cpu := m.since()
+		require.Equal(b, task.Full, done.Outcome, "%v", done.Error)
+		require.Equal(b, rows, done.Progress.Counts.Succeeded)
+		require.Empty(b, s.provider.Repeats())
+		b.ReportMetric(done.FinishedAt.Sub(done.CreatedAt).Seconds(), "wall-s")
+		b.ReportMetric(cpu.worker.Seconds()*1000/rows, "worker-ms/row")
+		b.ReportMetric(cpu.temporal.Seconds()*1000/rows, "temporal-ms/row")
 		b.ReportMetric(cpu.peakMB, "worker-peak-MB")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"longhaul/activities"
+	"longhaul/client"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -200,16 +201,22 @@ func TestNoWorker(t *testing.T) {
 	require.Zero(t, s.provider.Counts().Total)
 }
 
-// Twenty clients race with one idempotency key: there is one task.
-func TestIdempotentRace(t *testing.T) {
-	s := newStack(t)
-	ids := make([]string, 20)
+// DU-06: fifty clients race with one idempotency key: there is one task. Another body is refused while it runs and after, and the same key of
+// another tenant is another key.
+func TestDU06_idempotencyKey(t *testing.T) {
+	s := newStack(t, "LONGHAUL_API_KEYS=one:key-of-one,two:key-of-two")
+	s.provider.On("bridge", llmtest.Reply{}.After(2*time.Second))
+	const body, other = `{"kind":"summary","input":{"documents":[{"text":"A sound bridge."}]}}`, `{"kind":"summary","input":{"documents":[{"text":"Another bridge."}]}}`
+	send := func(tenant, body string) (int, string) {
+		return s.post("/v1/tasks", body, "Idempotency-Key", "order-17", "Authorization", "Bearer key-of-"+tenant)
+	}
+	ids := make([]string, 50)
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
-			_, body := s.post("/v1/tasks", `{"kind":"summary","input":{"documents":[{"text":"A sound bridge."}]}}`, "Idempotency-Key", "order-17")
+			_, answer := send("one", body)
 			var got task.Task
-			if json.Unmarshal([]byte(body), &got) == nil {
+			if json.Unmarshal([]byte(answer), &got) == nil {
 				ids[i] = got.ID
 			}
 		})
@@ -219,11 +226,23 @@ func TestIdempotentRace(t *testing.T) {
 		require.Equal(t, ids[0], id)
 		require.NotEmpty(t, id)
 	}
-	s.finish(ids[0])
-	require.Equal(t, 1, s.provider.Counts().Total)
-	status, body := s.post("/v1/tasks", `{"kind":"summary","input":{"documents":[{"text":"Another bridge."}]}}`, "Idempotency-Key", "order-17")
-	require.Equal(t, http.StatusUnprocessableEntity, status)
-	require.Contains(t, body, string(task.KeyReused))
+	refused := func() {
+		status, answer := send("one", other)
+		require.Equal(t, http.StatusUnprocessableEntity, status)
+		require.Contains(t, answer, string(task.KeyReused))
+	}
+	refused()
+	_, answer := send("two", other)
+	require.NotEqual(t, ids[0], taskID(t, answer))
+	for tenant, id := range map[string]string{"one": ids[0], "two": taskID(t, answer)} {
+		c, err := client.New("http://"+s.address, "key-of-"+tenant)
+		require.NoError(t, err)
+		done, err := c.Watch(s.soon(), id, func(task.Task) {})
+		require.NoError(t, err)
+		require.Equal(t, task.Full, done.Outcome)
+	}
+	refused()
+	require.Equal(t, 2, s.provider.Counts().Total)
 }
 
 // A thousand small documents: every one summarised once, every history short.
@@ -480,6 +499,7 @@ func TestLaneStops(t *testing.T) {
 	require.Contains(t, done.Error.Detail, "exceeded your current quota")
 	require.LessOrEqual(t, s.provider.Counts().Total, 2)
 	_, items := s.get("/v1/tasks/" + done.ID + "/items?limit=100")
-	require.Equal(t, 100, strings.Count(items, `"code":"`+string(task.ModelQuota)), "each item says why")
+	require.Equal(t, 100, strings.Count(items, `"status":"failed"`))
+	require.GreaterOrEqual(t, strings.Count(items, `"code":"`+string(task.ModelQuota)), 100, "each item says why, and those that were asked for tell of the call")
 	require.Contains(t, items, "run the task again", "and what to do")
 }

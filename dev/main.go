@@ -25,7 +25,19 @@ import (
 
 func main() {
 	document.ServeIfChild()
-	os.Exit(start(os.Args[1:], os.Stdout, os.Stderr))
+	first := ""
+	if len(os.Args) > 1 {
+		first = os.Args[1]
+	}
+	switch first {
+	case "kill-demo":
+		os.Exit(runKillDemo(os.Stdout))
+	case "worker": // of the demonstration
+		os.Args = os.Args[1:]
+		os.Exit(app.Main(app.RunWorker))
+	default:
+		os.Exit(start(os.Args[1:], os.Stdout, os.Stderr))
+	}
 }
 
 // start runs everything until Ctrl-C, which stops it in order; a second one ends it at once.

@@ -175,8 +175,8 @@ func TestSystem(t *testing.T) {
 	}, time.Minute, 300*time.Millisecond, "%+v", &sys)
 	require.Equal(t, string(task.ModelQuota), sys.Lanes[0].Why)
 	require.Equal(t, 100, sys.Lanes[0].Limit, "two workers of fifty")
-	require.Len(t, sys.Workers[0].Queues, 5)
-	require.Len(t, sys.Queues, 5)
+	require.Len(t, sys.Workers[0].Queues, 6)
+	require.Len(t, sys.Queues, 6)
 	require.Eventually(t, func() bool { // lists lag a little
 		i := 0
 		for ; read() && i < len(sys.Kinds) && sys.Kinds[i].Kind != "summary"; i++ {

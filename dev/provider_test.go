@@ -133,9 +133,9 @@ func TestNoMoney(t *testing.T) {
 	require.Equal(t, 19, told)
 }
 
-// A provider that is silent for long, and then answers, is called once: neither the silence that is allowed
+// RC-03: a provider that is silent for long, and then answers, is called once: neither the silence that is allowed
 // within an answer nor the heartbeat of the call counts before the first byte.
-func TestSilentThenAnswers(t *testing.T) {
+func TestRC03_silentThenAnswers(t *testing.T) {
 	// Three heartbeat timeouts, and a dozen times the silence within an answer: what seven minutes are to
 	// the two that are allowed by default, several times over.
 	const silence = 13 * time.Second

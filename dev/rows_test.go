@@ -2,16 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,39 +59,6 @@ func (s *stack) results(id, artifact string) (all []resultLine) {
 		all = append(all, l)
 	}
 	return all
-}
-
-var manyRounds = flag.Int("rows", 3000, "how many rows the test of killed workers has")
-
-// Each row comes out exactly once and in its place, whatever is killed, and is paid once but for what was in flight.
-func TestRows_killed(t *testing.T) {
-	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=20")
-	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-		return llmtest.Reply{}.After(time.Duration(5+rand.IntN(30)) * time.Millisecond)
-	})
-	file := s.upload("rows.jsonl", "application/jsonl", manyRows(*manyRounds))
-	id := s.begin("generate", map[string]any{"file": map[string]any{"file_id": file}, "template": "About {{name}}"}, nil)
-	for range *kills {
-		before := s.provider.Counts().Answered
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		_ = s.provider.Wait(ctx, func(c llmtest.Counts) bool { return c.Answered >= before+*manyRounds/(*kills+3) })
-		cancel()
-		s.worker.kill()
-		s.worker = s.start("worker")
-	}
-	done := s.finish(id)
-	require.Equal(t, task.Full, done.Outcome, "%v", done.Error)
-	lines := s.results(id, "results.jsonl")
-	require.Len(t, lines, *manyRounds)
-	for i, line := range lines {
-		require.Equal(t, i, line.Index)
-		require.Equal(t, fmt.Sprintf("r%d", i), line.ID)
-		require.Contains(t, line.Text, llmtest.Hash(fmt.Sprintf("About row %06d.", i)))
-	}
-	repeats := s.provider.Repeats()
-	t.Logf("%d rows, %d kills, %d calls, %d made again", *manyRounds, *kills, s.provider.Counts().Total, len(repeats))
-	const unwritten = 5 // that had arrived in the milliseconds before, and were on their way to the journal
-	require.LessOrEqual(t, len(repeats), *kills*(20+unwritten), "only calls in flight at a kill are made again")
 }
 
 // Items can be read page by page while the task runs, and after it.

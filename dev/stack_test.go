@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -98,12 +99,25 @@ func newStackOn(t testing.TB, opts temporalOptions, settings ...string) *stack {
 	return s
 }
 
+// freeAddress is an address on this machine for a process to listen on. Its port is none that the system hands out by
+// itself (from 32768), or somebody else would have it before the process starts; none is given twice.
 func freeAddress(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	t.Helper()
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		if _, given := addresses.LoadOrStore(address, true); given {
+			continue
+		}
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
+	}
+	t.Fatal("no free port")
+	return ""
 }
+
+var addresses sync.Map // given by freeAddress
 
 func (s *stack) waitReady() {
 	require.Eventually(s.t, func() bool {
@@ -224,6 +238,12 @@ func (s *stack) post(path, body string, headers ...string) (int, string) {
 
 // request makes one request; status 0 means that nobody answered.
 func (s *stack) request(method, path, body string, headers ...string) (int, string) {
+	status, answer, _ := s.exchange(method, path, body, headers...)
+	return status, answer
+}
+
+// exchange is request, with the headers of the answer.
+func (s *stack) exchange(method, path, body string, headers ...string) (int, string, http.Header) {
 	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.address+path, strings.NewReader(body))
 	require.NoError(s.t, err)
 	if body != "" {
@@ -234,14 +254,22 @@ func (s *stack) request(method, path, body string, headers ...string) (int, stri
 	}
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
 	defer func() { _ = answer.Body.Close() }()
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
-	return answer.StatusCode, string(data)
+	return answer.StatusCode, string(data), answer.Header
+}
+
+// taskID reads the id of a task out of an answer.
+func taskID(t testing.TB, answer string) string {
+	t.Helper()
+	var got task.Task
+	require.NoError(t, json.Unmarshal([]byte(answer), &got), answer)
+	return got.ID
 }
 
 // notes makes n short documents with a marker each: [doc-000] and so on.

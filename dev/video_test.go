@@ -18,6 +18,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/activities"
+	"longhaul/internal/browsertest"
 	"longhaul/internal/cluster"
 	"longhaul/internal/task"
 	"longhaul/internal/video/videotest"
@@ -199,18 +200,7 @@ func TestVideoSimulated(t *testing.T) {
 // plays plays a film in a browser.
 func plays(t *testing.T, address string) string {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skip("no chromium in PATH: the film is not played; apt-get install chromium")
-	}
-	require.NoError(t, err)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-gpu", true), chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
-	process, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	tab, closeTab := chromedp.NewContext(process)
-	t.Cleanup(closeTab)
-	tab, cancel := context.WithTimeout(tab, time.Minute)
+	tab, cancel := context.WithTimeout(browsertest.Start(t, map[string]any{"autoplay-policy": "no-user-gesture-required"}), time.Minute)
 	t.Cleanup(cancel)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -213,7 +213,7 @@ func TestAgent_asksAPerson(t *testing.T) {
 	require.Equal(t, []string{"hills"}, b.provider.Calls()[1].Results)
 }
 
-// Guards end the run with what it has.
+// Guards end the run with what it has: CO-04.
 func TestAgent_guards(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

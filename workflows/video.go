@@ -97,19 +97,20 @@ func (v *videos) do(ctx workflow.Context) error {
 	}
 	v.listen(ctx)
 	v.show(ctx)
-	rest := make([]bool, len(v.Todo))
+	over := make([]bool, len(v.Todo))
 	each(ctx, videosAtOnce, len(v.Todo), func(ctx workflow.Context, i int) error {
-		rest[i] = !v.take(ctx, &v.Todo[i])
+		over[i] = v.take(ctx, &v.Todo[i])
 		return nil
 	})
-	if ctx.Err() != nil {
-		return nil
-	}
 	var left []VideoItem
 	for i, item := range v.Todo {
-		if rest[i] {
+		if !over[i] {
 			left = append(left, item)
 		}
+	}
+	if ctx.Err() != nil {
+		v.stopAll(ctx, left)
+		return nil
 	}
 	switch v.Todo = left; {
 	case len(left) == 0:
@@ -287,6 +288,20 @@ func (v *videos) stop(ctx workflow.Context, item *VideoItem) {
 	}
 	v.spend(stop.Usage)
 	v.cut = append(v.cut, activities.CutVideo{Index: item.Index, Said: stop.Said, Usage: stop.Usage, Calls: stop.Calls})
+}
+
+// stopAll ends those that had a job and were left to the next run, which there will not be.
+func (v *videos) stopAll(ctx workflow.Context, left []VideoItem) {
+	left = slices.DeleteFunc(left, func(item VideoItem) bool { return !item.Started })
+	if len(left) == 0 || workflow.GetVersion(ctx, "stop what is left", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return
+	}
+	clean, _ := workflow.NewDisconnectedContext(ctx)
+	each(clean, videosAtOnce, len(left), func(ctx workflow.Context, i int) error {
+		v.stop(ctx, &left[i])
+		return nil
+	})
+	v.show(clean)
 }
 
 // show puts the sum of all videos before the readers. A video that is downloaded counts as whole, one that is

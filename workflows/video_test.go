@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
@@ -278,6 +279,28 @@ func TestVideo_nextRun(t *testing.T) {
 	for i, v := range b.result().Videos {
 		b.requireFilm(v, in.Prompts[i])
 	}
+}
+
+// A cancel that comes when a video was left to the next run already, and another not yet, stops the jobs of both.
+func TestVideo_cancelBetweenRuns(t *testing.T) {
+	t.Parallel()
+	b := newVideoBench(t, "ark", videotest.Options{})
+	b.videos.On("wave", videotest.Script{Polls: []videotest.Step{videotest.Running(30)}})
+	b.videos.On("slow", videotest.Script{Start: []videotest.Reply{{Delay: time.Second}}, Polls: []videotest.Step{videotest.Queued()}})
+	facts := b.facts(task.VideoInput{Prompts: []string{"wave", "slow"}})
+	b.env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
+		if info.ActivityType.Name == "SubmitVideo" {
+			b.env.SetContinueAsNewSuggested(true)
+			time.AfterFunc(200*time.Millisecond, b.env.CancelWorkflow) // once it was heard of the first
+		}
+	})
+	s := b.render(workflows.Start{Facts: facts})
+	require.Equal(t, task.Cancelled, s.State)
+	items := b.items()
+	require.Contains(t, items[0].Error.Detail, "goes on at the provider, and will be charged for")
+	require.Contains(t, items[1].Error.Detail, "was stopped before it began")
+	require.Equal(t, items[0].Usage, s.Usage)
+	require.EqualValues(t, 1, s.Usage.Requests)
 }
 
 // A budget lets in what it has room for. What is in hand is finished, since it is paid for.

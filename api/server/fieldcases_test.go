@@ -34,26 +34,26 @@ func TestDA01_listsWhatTheStoreHas(t *testing.T) {
 	}
 	for _, when := range []string{"at first", "after a restart"} {
 		w := open(t, shared, func(p *server.Parts) { p.Tasks = tasks })
-		w.visit("/")
-		w.until(rows + " === 25")
-		require.Contains(t, w.text("#count"), "there are more", when)
+		w.Visit("/")
+		w.Until(rows + " === 25")
+		require.Contains(t, w.Text("#count"), "there are more", when)
 		for status, want := range map[string]int{"": many, "pending": many - 300, "succeeded": 100, "failed": 100, "processing": 100} {
 			require.Equal(t, want, w.count("/v1/tasks?limit=100&status="+status), "%s: %s", when, status)
 		}
-		w.fill("#status", "failed")
+		w.Fill("#status", "failed")
 		for shown := 25; shown <= 100; shown += 25 {
-			w.until(fmt.Sprintf("%s === %d", rows, shown))
+			w.Until(fmt.Sprintf("%s === %d", rows, shown))
 			if shown < 100 {
-				w.click("#more")
+				w.Click("#more")
 			}
 		}
-		w.until("!document.querySelector('#more').checkVisibility()")
+		w.Until("!document.querySelector('#more').checkVisibility()")
 	}
 }
 
 // count walks a list to its end, as a reader of the API does.
 func (w *window) count(path string) int {
-	w.t.Helper()
+	w.T.Helper()
 	path = strings.TrimSuffix(path, "&status=")
 	return eval[int](w, `(async () => {
 		let n = 0;
@@ -91,9 +91,9 @@ func TestDA03_longAndHostile(t *testing.T) {
 		t.URLs.Temporal = "javascript:window.ran=true"
 	})
 	w.stub.write(id, `{"item":0,"offset":0,"text":`+quoted(hostile)+`}`)
-	w.visit("/tasks/" + id)
-	w.until("document.querySelector('.writing') && document.querySelector('.ask')")
-	require.GreaterOrEqual(t, strings.Count(w.text("main"), hostile), 8)
+	w.Visit("/tasks/" + id)
+	w.Until("document.querySelector('.writing') && document.querySelector('.ask')")
+	require.GreaterOrEqual(t, strings.Count(w.Text("main"), hostile), 8)
 	require.False(t, eval[bool](w, "[...document.links].some((a) => a.protocol === 'javascript:')"))
 	inert("a task at work")
 
@@ -102,22 +102,22 @@ func TestDA03_longAndHostile(t *testing.T) {
 		t.Error = &task.Error{Code: task.Code(hostile), Title: hostile, Detail: hostile, Step: hostile}
 	})
 	w.tasks.Succeed(id, string(value), task.Partial)
-	w.until("document.querySelector('#result .long button') && document.querySelector('#items tbody') && document.querySelector('#artifacts a')")
+	w.Until("document.querySelector('#result .long button') && document.querySelector('#items tbody') && document.querySelector('#artifacts a')")
 	require.Less(t, eval[int](w, "document.querySelector('#result .prose').textContent.length"), 10_000, "the beginning alone")
 	inert("its result")
-	w.click("#result .long button")
-	w.until("document.querySelector('#result .prose').textContent.length > 1000000")
+	w.Click("#result .long button")
+	w.Until("document.querySelector('#result .prose').textContent.length > 1000000")
 	inert("all of its result")
 	require.Equal(t, len(value), eval[int](w, "fetch(document.querySelector('#result a[download]').href).then((a) => a.arrayBuffer()).then((b) => b.byteLength)"), "the download is whole")
 
-	w.visit("/")
-	w.until(rows + " === 1")
-	require.Contains(t, w.text("tbody"), "name: 季度报告 сводка ملخص")
+	w.Visit("/")
+	w.Until(rows + " === 1")
+	require.Contains(t, w.Text("tbody"), "name: 季度报告 сводка ملخص")
 	inert("the list")
 	seeHostileDeadLetters(w)
 	inert("dead letters")
-	w.visit("/system")
-	w.until("document.querySelector('#workers')")
+	w.Visit("/system")
+	w.Until("document.querySelector('#workers')")
 	inert("the system")
 }
 
@@ -127,14 +127,14 @@ func quoted(text string) string {
 }
 
 func seeHostileDeadLetters(w *window) {
-	w.t.Helper()
+	w.T.Helper()
 	h := quoted(hostile)
 	w.stub.can("GET /v1/dead-letters/groups", fmt.Sprintf(`{"data":[{"fingerprint":%s,"kind":%s,"code":%s,"provider":%s,"tasks":1,"cause":%s,"fix":%s,"example":%s,"first_seen":"2026-01-01T00:00:00Z","last_seen":"2026-01-01T00:00:00Z"}]}`, h, h, h, h, h, h, h))
 	w.stub.can("GET /v1/dead-letters", fmt.Sprintf(`{"data":[{"id":%s,"status":"open","kind":%s,"headline":%s,"at":"2026-01-01T00:00:00Z","error":{"code":"x","title":%s,"detail":%s},"failures":[{"code":%s,"count":1,"example":{"name":%s,"error":{"detail":%s}},"tries":[{"at":"2026-01-01T00:00:00Z","said":%s,"target":%s}]}]}]}`, h, h, h, h, h, h, h, h, h, h))
 	w.stub.can("GET /v1/system", fmt.Sprintf(`{"queues":[{"name":%s}],"lanes":[{"provider":%s,"why":%s}],"workers":[{"identity":%s,"queues":[%s]}],"kinds":[{"kind":%s}]}`, h, h, h, h, h, h))
-	w.visit("/dead-letters")
-	w.until("document.querySelector('article') && document.querySelector('.group-card')")
-	require.GreaterOrEqual(w.t, strings.Count(w.text("main"), hostile), 8)
+	w.Visit("/dead-letters")
+	w.Until("document.querySelector('article') && document.querySelector('.group-card')")
+	require.GreaterOrEqual(w.T, strings.Count(w.Text("main"), hostile), 8)
 }
 
 // Names come back as they were given, go out in a form that every client reads, and touch no path on the disk.

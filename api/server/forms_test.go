@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -24,16 +25,16 @@ func TestForms_everyKind(t *testing.T) {
 			t.Parallel()
 			w := open(t, shared, withEverything)
 			for n, way := range []string{"form", "json", "there and back"} {
-				w.visit("/new/" + kind.Name)
-				w.click("#example")
+				w.Visit("/new/" + kind.Name)
+				w.Click("#example")
 				if way != "form" {
-					w.click("[data-face=json]")
+					w.Click("[data-face=json]")
 				}
 				if way == "there and back" {
-					w.click("[data-face=form]")
+					w.Click("[data-face=form]")
 				}
-				w.click("#submit")
-				w.until("document.querySelector('#task-id')")
+				w.Click("#submit")
+				w.Until("document.querySelector('#task-id')")
 				drafts := w.tasks.Drafts()
 				require.Len(t, drafts, n+1, way)
 				var example struct{ Input json.RawMessage }
@@ -74,135 +75,131 @@ func withKeyAndKinds(p *server.Parts) {
 
 // sent is the input of the last task.
 func (w *window) sent() task.Draft {
-	w.t.Helper()
+	w.T.Helper()
 	drafts := w.tasks.Drafts()
-	require.NotEmpty(w.t, drafts)
+	require.NotEmpty(w.T, drafts)
 	return drafts[len(drafts)-1]
 }
 
 func seeFieldsSent(w *window) {
-	w.visit("/new/agent")
-	w.fill("[name=goal]", "写一份报告")
-	w.click("fieldset.group .add")
-	w.click("li.entry input[value=http]")
-	w.fill("li.entry [name=name]", "tickets")
-	w.fill("li.entry [name=description]", "makes a ticket")
-	w.fill("li.entry [name=url]", "https://tickets.example/new")
-	w.fill("li.entry [name=method]", "POST")
-	w.fill("li.entry [name=headers]", "X-Team: harbour: east")
-	w.fill("li.entry [name=parameters]", `{"type":"object"}`)
-	w.fill("li.entry [name=approval]", "always")
-	w.fill("[name=max_steps]", "7")
-	w.fill("[name=labels]", "project: atlas\nwave=3")
-	w.fill("[name=priority]", "2")
-	w.fill("[name=deadline]", "2h")
-	w.fill("[name=budget]", "1.5")
-	w.fill("[name=model]", "m-1")
-	w.click("#submit")
-	w.until("document.querySelector('#task-id')")
-	require.JSONEq(w.t, `{"goal":"写一份报告","max_steps":7,"tools":[{"approval":"always","http":{"name":"tickets","description":"makes a ticket",
+	w.Visit("/new/agent")
+	w.Fill("[name=goal]", "写一份报告")
+	w.Click("fieldset.group .add")
+	w.Click("li.entry input[value=http]")
+	w.Fill("li.entry [name=name]", "tickets")
+	w.Fill("li.entry [name=description]", "makes a ticket")
+	w.Fill("li.entry [name=url]", "https://tickets.example/new")
+	w.Fill("li.entry [name=method]", "POST")
+	w.Fill("li.entry [name=headers]", "X-Team: harbour: east")
+	w.Fill("li.entry [name=parameters]", `{"type":"object"}`)
+	w.Fill("li.entry [name=approval]", "always")
+	w.Fill("[name=max_steps]", "7")
+	w.Fill("[name=labels]", "project: atlas\nwave=3")
+	w.Fill("[name=priority]", "2")
+	w.Fill("[name=deadline]", "2h")
+	w.Fill("[name=budget]", "1.5")
+	w.Fill("[name=model]", "m-1")
+	w.Click("#submit")
+	w.Until("document.querySelector('#task-id')")
+	require.JSONEq(w.T, `{"goal":"写一份报告","max_steps":7,"tools":[{"approval":"always","http":{"name":"tickets","description":"makes a ticket",
 		"url":"https://tickets.example/new","method":"POST","headers":{"X-Team":"harbour: east"},"parameters":{"type":"object"}}}]}`, string(w.sent().Input))
 	options := w.sent().Options
-	require.Equal(w.t, map[string]string{"project": "atlas", "wave": "3"}, options.Labels)
-	require.Equal(w.t, 2, options.Priority)
-	require.InDelta(w.t, 1.5, options.Budget, 0)
-	require.Equal(w.t, "m-1", options.Model)
-	require.Positive(w.t, options.Within)
+	require.Equal(w.T, map[string]string{"project": "atlas", "wave": "3"}, options.Labels)
+	require.Equal(w.T, 2, options.Priority)
+	require.InDelta(w.T, 1.5, options.Budget, 0)
+	require.Equal(w.T, "m-1", options.Model)
+	require.Positive(w.T, options.Within)
 }
 
 func seeFaults(w *window) {
-	w.visit("/new/classify")
-	w.click("input[value=rows]")
-	w.fill("[name=rows]", "{\"text\":\"a\"}\nplain")
-	w.fill("[name=pack]", "51")
-	w.fill("[name=delay]", "soon")
-	w.click("#submit")
-	w.until("document.querySelectorAll('.fault:not([hidden])').length >= 3")
+	w.Visit("/new/classify")
+	w.Click("input[value=rows]")
+	w.Fill("[name=rows]", "{\"text\":\"a\"}\nplain")
+	w.Fill("[name=pack]", "51")
+	w.Fill("[name=delay]", "soon")
+	w.Click("#submit")
+	w.Until("document.querySelectorAll('.fault:not([hidden])').length >= 3")
 	at := func(name string) string {
 		return eval[string](w, "document.querySelector('[name="+name+"]').closest('.field').querySelector('.fault').innerText")
 	}
-	require.Contains(w.t, at("pack"), "at most 50")
-	require.Contains(w.t, at("name"), "required")
-	require.True(w.t, eval[bool](w, "document.querySelector('[name=pack]').checkVisibility()"), "the settings unfold")
-	w.fill("[name=pack]", "10")
-	w.fill("li:nth-child(1) [name=name]", "a")
-	w.fill("li:nth-child(2) [name=name]", "b")
-	w.click("#submit")
-	w.until("document.querySelector('[name=delay][aria-invalid]')?.checkVisibility()")
-	require.Contains(w.t, at("delay"), "duration such as 90s")
-	require.Empty(w.t, at("pack"), "what was mended is not blamed")
-	w.fill("[name=delay]", "90s")
-	w.click("#submit")
-	w.until("document.querySelector('#task-id')")
-	require.JSONEq(w.t, `{"rows":[{"text":"a"},"plain"],"labels":[{"name":"a"},{"name":"b"}],"pack":10}`, string(w.sent().Input))
-	w.forgive("422")
+	require.Contains(w.T, at("pack"), "at most 50")
+	require.Contains(w.T, at("name"), "required")
+	require.True(w.T, eval[bool](w, "document.querySelector('[name=pack]').checkVisibility()"), "the settings unfold")
+	w.Fill("[name=pack]", "10")
+	w.Fill("li:nth-child(1) [name=name]", "a")
+	w.Fill("li:nth-child(2) [name=name]", "b")
+	w.Click("#submit")
+	w.Until("document.querySelector('[name=delay][aria-invalid]')?.checkVisibility()")
+	require.Contains(w.T, at("delay"), "duration such as 90s")
+	require.Empty(w.T, at("pack"), "what was mended is not blamed")
+	w.Fill("[name=delay]", "90s")
+	w.Click("#submit")
+	w.Until("document.querySelector('#task-id')")
+	require.JSONEq(w.T, `{"rows":[{"text":"a"},"plain"],"labels":[{"name":"a"},{"name":"b"}],"pack":10}`, string(w.sent().Input))
+	w.Forgive("422")
 }
 
 func seeNoJSON(w *window) {
-	w.visit("/new/summary")
-	w.click("[data-face=json]")
-	w.fill(".face:not([hidden]) textarea.code", `{"kind":`)
-	w.click("#submit")
-	w.until("document.querySelector('.note.bad:not([hidden])')?.innerText.includes('not JSON')")
-	w.click("[data-face=form]")
-	require.True(w.t, eval[bool](w, "document.querySelector('.face:not([hidden]) textarea.code') !== null"), "nothing typed is lost")
-	w.fill(".face:not([hidden]) textarea.code", `{"kind":"summary","input":{"documents":[]},"wrods":1}`)
-	w.click("#submit")
-	w.until("document.querySelector('.note.bad:not([hidden])')?.innerText.includes('wrods')")
-	require.Empty(w.t, w.tasks.Drafts())
-	w.forgive("422")
+	w.Visit("/new/summary")
+	w.Click("[data-face=json]")
+	w.Fill(".face:not([hidden]) textarea.code", `{"kind":`)
+	w.Click("#submit")
+	w.Until("document.querySelector('.note.bad:not([hidden])')?.innerText.includes('not JSON')")
+	w.Click("[data-face=form]")
+	require.True(w.T, eval[bool](w, "document.querySelector('.face:not([hidden]) textarea.code') !== null"), "nothing typed is lost")
+	w.Fill(".face:not([hidden]) textarea.code", `{"kind":"summary","input":{"documents":[]},"wrods":1}`)
+	w.Click("#submit")
+	w.Until("document.querySelector('.note.bad:not([hidden])')?.innerText.includes('wrods')")
+	require.Empty(w.T, w.tasks.Drafts())
+	w.Forgive("422")
 }
 
 func seeSentTwice(w *window) {
-	w.visit("/new/summary")
-	w.click("#example")
-	w.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('form.sheet').requestSubmit(); document.querySelector('form.sheet').requestSubmit(); undefined"))
-	w.until("document.querySelector('#task-id')")
-	require.Len(w.t, w.tasks.Drafts(), 1)
+	w.Visit("/new/summary")
+	w.Click("#example")
+	w.Do(chromedp.Evaluate[chromedp.Void]("document.querySelector('form.sheet').requestSubmit(); document.querySelector('form.sheet').requestSubmit(); undefined"))
+	w.Until("document.querySelector('#task-id')")
+	require.Len(w.T, w.tasks.Drafts(), 1)
 }
 
 func seeFilesUploaded(w *window) {
-	dir := w.t.TempDir()
+	dir := w.T.TempDir()
 	var files []string
 	for i, name := range []string{"财报 2025.txt", "a'b\"c.txt"} {
 		file := filepath.Join(dir, name)
-		require.NoError(w.t, os.WriteFile(file, fmt.Appendf(nil, "content %d", i), 0o600))
+		require.NoError(w.T, os.WriteFile(file, fmt.Appendf(nil, "content %d", i), 0o600))
 		files = append(files, file)
 	}
-	w.visit("/new/summary")
-	w.until("document.querySelector('input[type=file]')")
-	w.do(chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), files))
-	w.until("document.querySelectorAll('li.entry').length === 2")
-	w.click("#submit")
-	w.until("document.querySelector('#task-id')")
+	w.Visit("/new/summary")
+	w.Until("document.querySelector('input[type=file]')")
+	w.Do(chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), files))
+	w.Until("document.querySelectorAll('li.entry').length === 2")
+	w.Click("#submit")
+	w.Until("document.querySelector('#task-id')")
 	var input task.SummaryInput
-	require.NoError(w.t, json.Unmarshal(w.sent().Input, &input))
-	require.Equal(w.t, "财报 2025.txt", input.Documents[0].Name)
-	require.Equal(w.t, `a'b"c.txt`, input.Documents[1].Name)
-	require.NotEmpty(w.t, input.Documents[1].FileID)
-	require.Equal(w.t, "content 0", eval[string](w, "fetch('/v1/files/"+input.Documents[0].FileID+"/content').then((a) => a.text())"))
+	require.NoError(w.T, json.Unmarshal(w.sent().Input, &input))
+	require.Equal(w.T, "财报 2025.txt", input.Documents[0].Name)
+	require.Equal(w.T, `a'b"c.txt`, input.Documents[1].Name)
+	require.NotEmpty(w.T, input.Documents[1].FileID)
+	require.Equal(w.T, "content 0", eval[string](w, "fetch('/v1/files/"+input.Documents[0].FileID+"/content').then((a) => a.text())"))
 }
 
 // A file of rows dropped with the mouse, with a key; one that is too large says so, and can be tried again.
 func seeFilesDropped(w *window) {
-	w.visit("/new/embed")
-	w.until("document.querySelector('#login')?.open")
-	w.do(chromedp.SendKeys(chromedp.CSS("#key"), "sesame\r"))
-	w.click("input[value=file_id]")
-	drop := func(size int) {
-		w.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`{const data = new DataTransfer(); data.items.add(new File(["x".repeat(%d)], "行.jsonl"));
-			document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }))}; undefined`, size)))
-	}
-	drop(1<<20 + 1)
-	w.until("document.querySelector('.uploads .bad')?.innerText.includes('1048576 bytes')")
-	drop(10)
-	w.until("document.querySelector('.uploads').innerText.includes('10 byte') && !document.querySelector('.uploads progress')")
-	w.click("#submit")
-	w.until("document.querySelector('#task-id')")
+	w.Visit("/new/embed")
+	w.Until("document.querySelector('#login')?.open")
+	w.Do(chromedp.SendKeys(chromedp.CSS("#key"), "sesame\r"))
+	w.Click("input[value=file_id]")
+	w.Drop(".drop", "行.jsonl", strings.Repeat("x", 1<<20+1))
+	w.Until("document.querySelector('.uploads .bad')?.innerText.includes('1048576 bytes')")
+	w.Drop(".drop", "行.jsonl", strings.Repeat("x", 10))
+	w.Until("document.querySelector('.uploads').innerText.includes('10 byte') && !document.querySelector('.uploads progress')")
+	w.Click("#submit")
+	w.Until("document.querySelector('#task-id')")
 	var input task.EmbedInput
-	require.NoError(w.t, json.Unmarshal(w.sent().Input, &input))
-	require.NotEmpty(w.t, input.File.FileID)
-	require.Equal(w.t, "acme", w.sent().Tenant)
-	w.forgive("413")
-	w.forgive("401")
+	require.NoError(w.T, json.Unmarshal(w.sent().Input, &input))
+	require.NotEmpty(w.T, input.File.FileID)
+	require.Equal(w.T, "acme", w.sent().Tenant)
+	w.Forgive("413")
+	w.Forgive("401")
 }

@@ -49,42 +49,27 @@ func withKey(p *server.Parts) { p.Keys = map[string]string{"sesame": "acme"} }
 
 // start makes a task.
 func (w *window) start(tenant string, labels map[string]string) string {
-	w.t.Helper()
-	made, _, err := w.tasks.Create(w.ctx, task.Draft{Tenant: tenant, Kind: "summary", Options: task.Options{Labels: labels}})
-	require.NoError(w.t, err)
+	w.T.Helper()
+	made, _, err := w.tasks.Create(w.Ctx, task.Draft{Tenant: tenant, Kind: "summary", Options: task.Options{Labels: labels}})
+	require.NoError(w.T, err)
 	return made.ID
-}
-
-// click clicks on the first element of a selector, once it is there.
-func (w *window) click(selector string) {
-	w.t.Helper()
-	w.until("document.querySelector(`" + selector + "`)")
-	w.do(chromedp.Evaluate[chromedp.Void]("document.querySelector(`" + selector + "`).click(); undefined"))
-}
-
-// fill types into a field as a person does.
-func (w *window) fill(selector, text string) {
-	w.t.Helper()
-	w.until("document.querySelector(`" + selector + "`)")
-	quoted, _ := json.Marshal(text)
-	w.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("{const f = document.querySelector(`%s`); f.value = %s; f.dispatchEvent(new Event('input', {bubbles: true})); f.dispatchEvent(new Event('change', {bubbles: true}))}; undefined", selector, quoted)))
 }
 
 const rows = "document.querySelectorAll('tbody tr:not([hidden])').length"
 
 func seeNothingYet(w *window) {
-	w.visit("/")
-	w.until("document.querySelector('.empty')?.innerText.includes('No tasks yet')")
-	require.False(w.t, eval[bool](w, "!!document.querySelector('#login')"), "there are no keys to ask for")
-	w.until("document.querySelector('#connection').innerText === 'Live'")
+	w.Visit("/")
+	w.Until("document.querySelector('.empty')?.innerText.includes('No tasks yet')")
+	require.False(w.T, eval[bool](w, "!!document.querySelector('#login')"), "there are no keys to ask for")
+	w.Until("document.querySelector('#connection').innerText === 'Live'")
 }
 
 func seeTasksMove(w *window) {
 	id := w.start("default", map[string]string{"project": "atlas"})
-	w.visit("/")
-	w.until(rows + " === 1")
-	require.Contains(w.t, w.text("tbody"), "project: atlas")
-	require.Contains(w.t, w.text("tbody"), "Waiting to start")
+	w.Visit("/")
+	w.Until(rows + " === 1")
+	require.Contains(w.T, w.Text("tbody"), "project: atlas")
+	require.Contains(w.T, w.Text("tbody"), "Waiting to start")
 
 	w.tasks.Change(id, func(t *task.Task) {
 		t.Status = task.Processing
@@ -93,28 +78,28 @@ func seeTasksMove(w *window) {
 		t.Retrying = &task.Retrying{Step: "summarise a.pdf", Attempt: 2, LastError: "the provider is overloaded"}
 		t.Usage.Cost = &task.Cost{Amount: 1.5, Currency: "USD"}
 	})
-	w.until("document.querySelector('progress')?.value === 40")
+	w.Until("document.querySelector('progress')?.value === 40")
 	for _, text := range []string{"summarising · 2 of 5 · about 12 sec left", "Waits for a rate limit", "Tries again: summarise a.pdf, attempt 2. Last error: the provider is overloaded", "$1.50"} {
-		require.Contains(w.t, w.text("tbody"), text)
+		require.Contains(w.T, w.Text("tbody"), text)
 	}
 	w.tasks.Change(id, func(t *task.Task) {
 		t.Status, t.Error = task.Failed, task.Errorf(task.ModelAuth, "the key was refused")
 	})
-	w.until("document.querySelector('tbody .state.failed')")
-	require.Contains(w.t, w.text("tbody"), "the key was refused")
-	require.False(w.t, eval[bool](w, "!!document.querySelector('progress')"), "a failed task is on its way nowhere")
+	w.Until("document.querySelector('tbody .state.failed')")
+	require.Contains(w.T, w.Text("tbody"), "the key was refused")
+	require.False(w.T, eval[bool](w, "!!document.querySelector('progress')"), "a failed task is on its way nowhere")
 	w.start("default", nil)
-	w.until(rows + " === 2")
+	w.Until(rows + " === 2")
 }
 
 func seeSelectionKept(w *window) {
 	still, moves := w.start("default", nil), w.start("default", nil)
-	w.visit("/")
-	w.until(rows + " === 2")
-	w.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('[data-id=" + still + "]').mark = true; undefined"))
+	w.Visit("/")
+	w.Until(rows + " === 2")
+	w.Do(chromedp.Evaluate[chromedp.Void]("document.querySelector('[data-id=" + still + "]').mark = true; undefined"))
 	w.tasks.Change(moves, func(t *task.Task) { t.Status = task.Processing })
-	w.until("document.querySelector('.state.processing')")
-	require.True(w.t, eval[bool](w, "!!document.querySelector('[data-id="+still+"]').mark"), "what did not change was drawn again")
+	w.Until("document.querySelector('.state.processing')")
+	require.True(w.T, eval[bool](w, "!!document.querySelector('[data-id="+still+"]').mark"), "what did not change was drawn again")
 }
 
 func seeFilters(w *window) {
@@ -123,150 +108,150 @@ func seeFilters(w *window) {
 	}
 	failed := w.start("default", map[string]string{"n": "0", "name": "季度报告"})
 	w.tasks.Change(failed, func(t *task.Task) { t.Status = task.Failed })
-	w.visit("/?label=n:0")
-	w.until(rows + " === 16")
-	w.fill("#search", "季度")
-	w.until(rows + " === 1")
-	w.fill("#search", "")
-	w.fill("#label", "")
-	w.until("document.querySelector('#more').checkVisibility()")
-	require.Equal(w.t, 25, eval[int](w, rows), "a page")
-	w.click("#more")
-	w.until(rows + " === 31")
-	w.fill("#status", "failed")
-	w.until(rows + " === 1")
-	require.Equal(w.t, "?status=failed", eval[string](w, "location.search"))
-	w.fill("#kind", "summary")
-	w.until("location.search === '?status=failed&kind=summary' && " + rows + " === 1")
-	w.fill("#search", "nowhere")
-	w.until("document.querySelector('.empty').innerText.includes('None of the loaded tasks fits')")
+	w.Visit("/?label=n:0")
+	w.Until(rows + " === 16")
+	w.Fill("#search", "季度")
+	w.Until(rows + " === 1")
+	w.Fill("#search", "")
+	w.Fill("#label", "")
+	w.Until("document.querySelector('#more').checkVisibility()")
+	require.Equal(w.T, 25, eval[int](w, rows), "a page")
+	w.Click("#more")
+	w.Until(rows + " === 31")
+	w.Fill("#status", "failed")
+	w.Until(rows + " === 1")
+	require.Equal(w.T, "?status=failed", eval[string](w, "location.search"))
+	w.Fill("#kind", "summary")
+	w.Until("location.search === '?status=failed&kind=summary' && " + rows + " === 1")
+	w.Fill("#search", "nowhere")
+	w.Until("document.querySelector('.empty').innerText.includes('None of the loaded tasks fits')")
 }
 
 func seePolling(w *window) {
 	w.stub.cut = true
 	id := w.start("default", nil)
-	w.visit("/")
-	w.until(rows + " === 1 && document.querySelector('#connection').innerText === 'Every 3 s'")
+	w.Visit("/")
+	w.Until(rows + " === 1 && document.querySelector('#connection').innerText === 'Every 3 s'")
 	w.tasks.Change(id, func(t *task.Task) { t.Status = task.Processing })
-	w.do(chromedp.Evaluate[chromedp.Void]("document.dispatchEvent(new Event('visibilitychange')); undefined"))
-	w.until("document.querySelector('.state.processing')")
-	w.visit("/tasks/" + id)
-	w.until("document.querySelector('.state.processing')")
+	w.Do(chromedp.Evaluate[chromedp.Void]("document.dispatchEvent(new Event('visibilitychange')); undefined"))
+	w.Until("document.querySelector('.state.processing')")
+	w.Visit("/tasks/" + id)
+	w.Until("document.querySelector('.state.processing')")
 	w.tasks.Succeed(id, `{"documents":[]}`, task.Full)
-	w.until("document.querySelector('.standing .state.succeeded')")
-	w.forgive("404")
+	w.Until("document.querySelector('.standing .state.succeeded')")
+	w.Forgive("404")
 }
 
 func seeKeyAsked(w *window) {
 	w.start("acme", nil)
 	w.start("other", nil)
-	w.visit("/")
-	w.until("document.querySelector('#login')?.open")
-	w.do(chromedp.SendKeys(chromedp.CSS("#key"), "wrong\r"))
-	w.until("document.querySelector('#key-note')?.innerText.includes('not known')")
-	require.Zero(w.t, eval[int](w, rows))
-	w.do(chromedp.SendKeys(chromedp.CSS("#key"), " sesame \r"))
-	w.until(rows + " === 1")
-	require.False(w.t, eval[bool](w, "!!document.querySelector('#login')"), "it is asked for once")
-	w.visit("/new")
-	w.until("document.querySelector('#submit')")
-	require.False(w.t, eval[bool](w, "document.documentElement.outerHTML.includes('sesame')"), "the key is shown")
-	require.NotContains(w.t, strings.Join(w.asks, " "), "sesame", "the key is in an address")
-	require.Zero(w.t, eval[int](w, "Object.values(localStorage).filter((v) => v.includes('sesame')).length"), "the key outlives the tab")
-	w.click("#forget")
-	require.Eventually(w.t, func() bool { // the page is loaded anew
-		open, err := chromedp.Run(w.ctx, chromedp.Evaluate[bool]("!!document.querySelector('#login')?.open"))
+	w.Visit("/")
+	w.Until("document.querySelector('#login')?.open")
+	w.Do(chromedp.SendKeys(chromedp.CSS("#key"), "wrong\r"))
+	w.Until("document.querySelector('#key-note')?.innerText.includes('not known')")
+	require.Zero(w.T, eval[int](w, rows))
+	w.Do(chromedp.SendKeys(chromedp.CSS("#key"), " sesame \r"))
+	w.Until(rows + " === 1")
+	require.False(w.T, eval[bool](w, "!!document.querySelector('#login')"), "it is asked for once")
+	w.Visit("/new")
+	w.Until("document.querySelector('#submit')")
+	require.False(w.T, eval[bool](w, "document.documentElement.outerHTML.includes('sesame')"), "the key is shown")
+	require.NotContains(w.T, strings.Join(w.Asked(), " "), "sesame", "the key is in an address")
+	require.Zero(w.T, eval[int](w, "Object.values(localStorage).filter((v) => v.includes('sesame')).length"), "the key outlives the tab")
+	w.Click("#forget")
+	require.Eventually(w.T, func() bool { // the page is loaded anew
+		open, err := chromedp.Run(w.Ctx, chromedp.Evaluate[bool]("!!document.querySelector('#login')?.open"))
 		return err == nil && open
 	}, 10*time.Second, 20*time.Millisecond)
-	w.forgive("401")
+	w.Forgive("401")
 }
 
 func seeWayBack(w *window) {
 	id := w.start("default", nil)
-	w.visit("/tasks/" + id)
-	w.until("document.querySelector('#task-id')?.innerText === '" + id + "'")
-	require.Equal(w.t, "Tasks", w.text("#bar [aria-current]"))
-	w.click("#bar a[href='/new']")
-	w.until("document.querySelector('#submit') && location.pathname === '/new' && document.title === 'New task · longhaul'")
-	require.Equal(w.t, "main", eval[string](w, "document.activeElement.id"), "the focus goes with the page")
-	w.click(".brand")
-	w.until(rows + " === 1")
-	w.click("tbody a")
-	w.until("document.querySelector('#task-id')")
-	w.do(chromedp.NavigateBack(), chromedp.NavigateBack())
-	w.until("document.querySelector('#submit')")
-	w.visit("/tasks/task-404")
-	w.until("document.querySelector('h1').innerText === 'There is no such task'")
-	w.forgive("404")
+	w.Visit("/tasks/" + id)
+	w.Until("document.querySelector('#task-id')?.innerText === '" + id + "'")
+	require.Equal(w.T, "Tasks", w.Text("#bar [aria-current]"))
+	w.Click("#bar a[href='/new']")
+	w.Until("document.querySelector('#submit') && location.pathname === '/new' && document.title === 'New task · longhaul'")
+	require.Equal(w.T, "main", eval[string](w, "document.activeElement.id"), "the focus goes with the page")
+	w.Click(".brand")
+	w.Until(rows + " === 1")
+	w.Click("tbody a")
+	w.Until("document.querySelector('#task-id')")
+	w.Do(chromedp.NavigateBack(), chromedp.NavigateBack())
+	w.Until("document.querySelector('#submit')")
+	w.Visit("/tasks/task-404")
+	w.Until("document.querySelector('h1').innerText === 'There is no such task'")
+	w.Forgive("404")
 }
 
 func seeChoicesKept(w *window) {
-	w.do(media("dark"))
-	w.visit("/")
+	w.Do(media("dark"))
+	w.Visit("/")
 	const back = "getComputedStyle(document.body).backgroundColor"
 	dark := eval[string](w, back)
-	w.click("#theme")
-	require.NotEqual(w.t, dark, eval[string](w, back))
-	w.click("#language")
-	w.until("document.querySelector('h1').innerText === '任务' && document.documentElement.lang === 'zh-CN'")
-	w.visit("/new/qa")
-	w.until("document.querySelector('#submit')?.innerText === '开始任务'")
-	require.NotEqual(w.t, dark, eval[string](w, back), "light was chosen")
-	require.Contains(w.t, w.text(".sheet"), "要摘要的内容")
+	w.Click("#theme")
+	require.NotEqual(w.T, dark, eval[string](w, back))
+	w.Click("#language")
+	w.Until("document.querySelector('h1').innerText === '任务' && document.documentElement.lang === 'zh-CN'")
+	w.Visit("/new/qa")
+	w.Until("document.querySelector('#submit')?.innerText === '开始任务'")
+	require.NotEqual(w.T, dark, eval[string](w, back), "light was chosen")
+	require.Contains(w.T, w.Text(".sheet"), "要摘要的内容")
 }
 
 func seeBell(w *window) {
 	id, old := w.start("default", nil), w.start("default", nil)
 	w.tasks.Succeed(old, `{}`, task.Full)
 	w.stub.can("GET /v1/system", "{}")
-	w.visit("/system")
-	w.until("document.querySelector('#connection').innerText === 'Live'")
+	w.Visit("/system")
+	w.Until("document.querySelector('#connection').innerText === 'Live'")
 	w.tasks.Succeed(id, `{}`, task.Full)
-	w.until("document.querySelector('.badge').innerText === '1'")
-	require.Equal(w.t, "Summary: Done", eval[string](w, "document.querySelector('#said').textContent"), "and it is said")
-	w.click("#bell")
-	require.Equal(w.t, 1, eval[int](w, "document.querySelectorAll('#notices li').length"), "what was over before is no news")
-	w.click("#notices a")
-	w.until("document.querySelector('#task-id')?.innerText === '" + id + "'")
-	w.until("document.querySelector('.badge').hidden")
+	w.Until("document.querySelector('.badge').innerText === '1'")
+	require.Equal(w.T, "Summary: Done", eval[string](w, "document.querySelector('#said').textContent"), "and it is said")
+	w.Click("#bell")
+	require.Equal(w.T, 1, eval[int](w, "document.querySelectorAll('#notices li').length"), "what was over before is no news")
+	w.Click("#notices a")
+	w.Until("document.querySelector('#task-id')?.innerText === '" + id + "'")
+	w.Until("document.querySelector('.badge').hidden")
 }
 
 func seeOperations(w *window) {
-	w.visit("/docs")
-	w.until("document.querySelector('#operations details')")
+	w.Visit("/docs")
+	w.Until("document.querySelector('#operations details')")
 	spec := eval[string](w, "fetch('/openapi.json').then((answer) => answer.text())")
 	var doc struct {
 		Paths      map[string]map[string]struct{ OperationID, Summary string }
 		Components struct{ Schemas map[string]any }
 	}
-	require.NoError(w.t, json.Unmarshal([]byte(spec), &doc))
+	require.NoError(w.T, json.Unmarshal([]byte(spec), &doc))
 	count := 0
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
 			count++
-			head := w.text("#" + op.OperationID + " summary")
-			require.Equal(w.t, fmt.Sprintf("%s %s %s", strings.ToUpper(method), path, op.Summary), strings.Join(strings.Fields(head), " "))
-			require.NotEmpty(w.t, eval[string](w, "document.querySelector('#"+op.OperationID+" pre').textContent"), "an example of %s", op.OperationID)
+			head := w.Text("#" + op.OperationID + " summary")
+			require.Equal(w.T, fmt.Sprintf("%s %s %s", strings.ToUpper(method), path, op.Summary), strings.Join(strings.Fields(head), " "))
+			require.NotEmpty(w.T, eval[string](w, "document.querySelector('#"+op.OperationID+" pre').textContent"), "an example of %s", op.OperationID)
 		}
 	}
-	require.Equal(w.t, count, eval[int](w, "document.querySelectorAll('#operations details').length"))
-	require.Equal(w.t, len(doc.Components.Schemas), eval[int](w, "document.querySelectorAll('#objects details').length"))
-	require.Contains(w.t, eval[string](w, "document.querySelector('#create-task pre').textContent"), "It was the best of times.", "the kind's own example")
-	require.Contains(w.t, eval[string](w, "document.querySelector('#upload-file pre').textContent"), "curl "+w.url+"/v1/files -F file=@FILE")
-	require.Contains(w.t, eval[string](w, "document.querySelector('#delete-file pre').textContent"), "curl -X DELETE "+w.url+"/v1/files/ID")
+	require.Equal(w.T, count, eval[int](w, "document.querySelectorAll('#operations details').length"))
+	require.Equal(w.T, len(doc.Components.Schemas), eval[int](w, "document.querySelectorAll('#objects details').length"))
+	require.Contains(w.T, eval[string](w, "document.querySelector('#create-task pre').textContent"), "It was the best of times.", "the kind's own example")
+	require.Contains(w.T, eval[string](w, "document.querySelector('#upload-file pre').textContent"), "curl "+w.URL+"/v1/files -F file=@FILE")
+	require.Contains(w.T, eval[string](w, "document.querySelector('#delete-file pre').textContent"), "curl -X DELETE "+w.URL+"/v1/files/ID")
 }
 
 func seeLinkFollowed(w *window) {
-	w.visit("/docs#create-task")
-	w.until("document.querySelector('#create-task[open]')")
-	w.do(chromedp.Click(chromedp.CSS("#create-task a[href='#summary_task']")))
-	w.until("document.querySelector('#summary_task[open]')")
-	require.Contains(w.t, w.text("#summary_task"), "1 goes first, 5 last")
-	require.Zero(w.t, eval[int](w, "[...document.querySelectorAll('main a[href^=\"#\"]')].filter((a) => !document.getElementById(a.hash.slice(1))).length"), "links that lead nowhere")
+	w.Visit("/docs#create-task")
+	w.Until("document.querySelector('#create-task[open]')")
+	w.Do(chromedp.Click(chromedp.CSS("#create-task a[href='#summary_task']")))
+	w.Until("document.querySelector('#summary_task[open]')")
+	require.Contains(w.T, w.Text("#summary_task"), "1 goes first, 5 last")
+	require.Zero(w.T, eval[int](w, "[...document.querySelectorAll('main a[href^=\"#\"]')].filter((a) => !document.getElementById(a.hash.slice(1))).length"), "links that lead nowhere")
 }
 
 func seeMarkdown(w *window) {
-	w.visit("/")
+	w.Visit("/")
 	for text, want := range map[string]string{
 		"# A *b*\nc  \nd":                   "<h3>A <em>b</em></h3><p>c<br>d</p>",
 		"- a\n- b\n  1. c\n\nd":             "<ul><li>a</li><li>b<ol><li>c</li></ol></li></ul><p>d</p>",
@@ -286,12 +271,12 @@ func seeMarkdown(w *window) {
 	} {
 		quoted, _ := json.Marshal(text)
 		got := eval[string](w, "import('/ui/markdown.js').then((m) => m.markdown("+string(quoted)+").innerHTML)")
-		require.Equal(w.t, want, strings.ReplaceAll(got, "<br>\n", "<br>"), text)
+		require.Equal(w.T, want, strings.ReplaceAll(got, "<br>\n", "<br>"), text)
 	}
 	deep := strings.Repeat("> ", 4000) + strings.Repeat("*", 4000) + strings.Repeat("[", 4000) + strings.Repeat("`", 4001)
-	require.Positive(w.t, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown(`"+strings.ReplaceAll(deep, "`", "\\`")+"`).textContent.length)"), "nesting does not break it")
+	require.Positive(w.T, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown(`"+strings.ReplaceAll(deep, "`", "\\`")+"`).textContent.length)"), "nesting does not break it")
 	for _, long := range []string{`"**a ".repeat(250000)`, `"**a\n\n".repeat(20000)`, `"a\n".repeat(300000)`} { // none takes for ever, or more room than a call has
-		require.Positive(w.t, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown("+long+").textContent.length)"), long)
+		require.Positive(w.T, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown("+long+").textContent.length)"), long)
 	}
 }
 

@@ -47,13 +47,13 @@ func TestPages_everyLook(t *testing.T) {
 			t.Parallel()
 			w := open(t, shared, withEverything)
 			sights := w.furnish()
-			w.do(chromedp.EmulateViewport(look.width, look.height), media(look.scheme))
-			w.visit("/system")
-			w.do(chromedp.Evaluate[chromedp.Void]("localStorage.setItem('language', '" + look.words + "'); undefined"))
+			w.Do(chromedp.EmulateViewport(look.width, look.height), media(look.scheme))
+			w.Visit("/system")
+			w.Do(chromedp.Evaluate[chromedp.Void]("localStorage.setItem('language', '" + look.words + "'); undefined"))
 			for _, s := range sights {
 				w.look(name, s, look.width)
 			}
-			w.forgive("422") // of the form that was sent empty
+			w.Forgive("422") // of the form that was sent empty
 		})
 	}
 }
@@ -70,23 +70,23 @@ func media(scheme string) chromedp.Action[chromedp.Void] {
 }
 
 func (w *window) look(name string, s sight, width int64) {
-	w.t.Helper()
-	w.visit(s.path)
-	w.until(s.there)
+	w.T.Helper()
+	w.Visit(s.path)
+	w.Until(s.there)
 	if s.first != "" {
-		w.do(chromedp.Evaluate[chromedp.Void](s.first + "; undefined"))
-		w.until("document.querySelector('#main')") // let it be drawn
+		w.Do(chromedp.Evaluate[chromedp.Void](s.first + "; undefined"))
+		w.Until("document.querySelector('#main')") // let it be drawn
 	}
 	if *shots != "" {
-		picture, err := chromedp.Run(w.ctx, chromedp.FullScreenshot(100))
-		require.NoError(w.t, err)
+		picture, err := chromedp.Run(w.Ctx, chromedp.FullScreenshot(100))
+		require.NoError(w.T, err)
 		file := filepath.Join(*shots, strings.ReplaceAll(name, " ", "-")+"-"+s.name+".png")
-		require.NoError(w.t, os.WriteFile(file, picture, 0o600))
+		require.NoError(w.T, os.WriteFile(file, picture, 0o600))
 	}
-	require.LessOrEqual(w.t, eval[int64](w, "document.documentElement.scrollWidth"), width, "%s scrolls sideways", s.path)
-	require.Equal(w.t, 1, eval[int](w, "document.querySelectorAll('h1').length"), "%s has one heading of its own", s.path)
-	require.Empty(w.t, eval[[]string](w, unnamed), "%s has controls without a name", s.path)
-	require.Empty(w.t, eval[[]string](w, pale), "%s has text that is hard to read (WCAG AA)", s.path)
+	require.LessOrEqual(w.T, eval[int64](w, "document.documentElement.scrollWidth"), width, "%s scrolls sideways", s.path)
+	require.Equal(w.T, 1, eval[int](w, "document.querySelectorAll('h1').length"), "%s has one heading of its own", s.path)
+	require.Empty(w.T, eval[[]string](w, unnamed), "%s has controls without a name", s.path)
+	require.Empty(w.T, eval[[]string](w, pale), "%s has text that is hard to read (WCAG AA)", s.path)
 }
 
 // unnamed are the visible controls of a page that a reader of the screen could not tell apart.
@@ -106,7 +106,7 @@ const pale = `(() => {
 
 // furnish makes tasks in every state, dead letters and a busy system, and says which pages show them.
 func (w *window) furnish() []sight {
-	w.t.Helper()
+	w.T.Helper()
 	long := w.start("default", map[string]string{"project": "atlas", "wave": "3"})
 	w.tasks.Change(long, func(t *task.Task) {
 		t.Status, t.Model, t.Budget = task.Processing, "gpt-5-mini", new(4.5)
@@ -171,14 +171,14 @@ func (w *window) furnish() []sight {
 
 // kind makes a task of a kind.
 func (w *window) kind(kind string, labels map[string]string) string {
-	w.t.Helper()
-	made, _, err := w.tasks.Create(w.ctx, task.Draft{Tenant: "default", Kind: kind, Options: task.Options{Labels: labels}})
-	require.NoError(w.t, err)
+	w.T.Helper()
+	made, _, err := w.tasks.Create(w.Ctx, task.Draft{Tenant: "default", Kind: kind, Options: task.Options{Labels: labels}})
+	require.NoError(w.T, err)
 	return made.ID
 }
 
 func (w *window) succeeded(kind, result string) string {
-	w.t.Helper()
+	w.T.Helper()
 	id := w.kind(kind, nil)
 	w.tasks.Change(id, func(t *task.Task) {
 		t.StartedAt, t.Progress.Percent = new(t.CreatedAt), new(100)

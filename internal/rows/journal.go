@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -55,41 +56,77 @@ type group struct {
 }
 
 type record struct {
-	Key    string          `json:"key"`
-	Record json.RawMessage `json:"record"`
+	key string
+	raw json.RawMessage
 }
 
 // Open loads what earlier attempts recorded under a prefix, which ends in a slash, and begins a journal of its own
 // beside theirs: its segments have a name that no other journal has. Of two records of a key the one of the later
 // journal counts. What cannot be read of a segment is skipped and counted by Broken.
 func Open(ctx context.Context, store Store, prefix string) (*Journal, error) {
+	segments, err := Segments(ctx, store, prefix)
+	if err != nil {
+		return nil, err
+	}
+	for i := range segments {
+		segments[i].Bytes = math.MaxInt64 // what was added in the meantime is as good
+	}
+	return Reopen(ctx, store, prefix, segments)
+}
+
+// Segment is a part of a journal as long as it was at some moment. It may have grown since, but not changed.
+type Segment struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Segments lists what is recorded under a prefix at this moment.
+func Segments(ctx context.Context, store Store, prefix string) ([]Segment, error) {
+	entries, err := store.List(ctx, prefix)
+	segments := make([]Segment, len(entries))
+	for i, e := range entries {
+		segments[i] = Segment{Name: e.Name, Bytes: e.Bytes}
+	}
+	return segments, err
+}
+
+// Reopen is Open with what was recorded when the segments were listed, and with nothing that came later.
+func Reopen(ctx context.Context, store Store, prefix string, segments []Segment) (*Journal, error) {
 	j := &Journal{
 		store: store, records: map[string]json.RawMessage{}, Pace: &Pace{},
 		name: fmt.Sprintf("%s%013d-%s", prefix, time.Now().UnixMilli(), rand.Text()),
-	}
-	segments, err := store.List(ctx, prefix)
-	if err != nil {
-		return nil, err
 	}
 	for _, segment := range segments {
 		data, err := store.Get(ctx, prefix+segment.Name)
 		if err != nil {
 			return nil, err
 		}
-		j.load(data)
+		j.load(data[:min(segment.Bytes, int64(len(data)))])
 	}
 	return j, nil
 }
 
 func (j *Journal) load(segment []byte) {
 	for line := range bytes.Lines(segment) {
-		var r record
-		if err := json.Unmarshal(line, &r); err != nil || r.Record == nil {
+		key, raw, ok := unframe(line)
+		if !ok {
 			j.broken++
 			continue
 		}
-		j.records[r.Key] = r.Record
+		j.records[key] = raw
 	}
+}
+
+// A line of a segment is a key and its record between these. No key can hold the second: within a JSON text quotes are escaped.
+const frameKey, frameRecord, frameEnd = `{"key":`, `,"record":`, "}\n"
+
+// unframe takes a line apart without a copy of what it holds.
+func unframe(line []byte) (key string, raw json.RawMessage, ok bool) {
+	rest, begins := bytes.CutPrefix(line, []byte(frameKey))
+	rest, ends := bytes.CutSuffix(rest, []byte(frameEnd))
+	name, raw, parted := bytes.Cut(rest, []byte(frameRecord))
+	ok = begins && ends && parted && json.Unmarshal(name, &key) == nil && json.Valid(raw)
+	return key, raw, ok
 }
 
 // Broken is how many records of earlier attempts could not be read: they are paid for once more.
@@ -143,7 +180,9 @@ func (j *Journal) add(ctx context.Context, key string, raw json.RawMessage) (*gr
 	}
 	g := j.next
 	g.records = append(g.records, record{key, raw})
-	g.lines = fmt.Appendf(g.lines, "{\"key\":%s,\"record\":%s}\n", quoted, raw)
+	for _, part := range [][]byte{[]byte(frameKey), quoted, []byte(frameRecord), raw, []byte(frameEnd)} {
+		g.lines = append(g.lines, part...)
+	}
 	g.waiting++
 	if !j.writing {
 		j.writing = true
@@ -231,7 +270,7 @@ func (j *Journal) settle(g *group) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, r := range g.records {
-		j.records[r.Key] = r.Record
+		j.records[r.key] = r.raw
 	}
 	j.last = nil
 	close(g.durable)

@@ -85,6 +85,28 @@ func TestJournal_broken(t *testing.T) {
 	require.Equal(t, json.RawMessage("3"), b)
 }
 
+// A key may be anything, also what parts a line.
+func TestJournal_oddKeys(t *testing.T) {
+	t.Parallel()
+	store := &shelf{}
+	j, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	keys := []string{`{"key":"a","record":1}`, `","record":`, "", "<\n>", "\"\\"}
+	for i, key := range keys {
+		require.NoError(t, j.Record(t.Context(), key, map[string]any{"key": key, "record": i}))
+	}
+	j, err = rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.Zero(t, j.Broken())
+	for i, key := range keys {
+		raw, ok := j.Look(key)
+		require.True(t, ok, key)
+		var got struct{ Record int }
+		require.NoError(t, json.Unmarshal(raw, &got))
+		require.Equal(t, i, got.Record)
+	}
+}
+
 // shelf is a store in memory that takes a while, and fails when told to.
 type shelf struct {
 	mu    sync.Mutex
@@ -112,7 +134,7 @@ func (s *shelf) Put(_ context.Context, key, _ string, data []byte) error {
 
 func (s *shelf) List(_ context.Context, prefix string) (entries []storage.Entry, _ error) {
 	for key := range s.held {
-		entries = append(entries, storage.Entry{Name: key[len(prefix):]})
+		entries = append(entries, storage.Entry{Name: key[len(prefix):], Bytes: int64(len(s.held[key]))})
 	}
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return entries, nil
@@ -239,6 +261,28 @@ func TestJournal_storeFails(t *testing.T) {
 			require.True(t, ok, key)
 		}
 	})
+}
+
+// A journal that is opened as it was at some moment has nothing that came later, in the same segment or in another.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	store := &shelf{}
+	j, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.NoError(t, j.Record(t.Context(), "a", 1))
+	then, err := rows.Segments(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.NoError(t, j.Record(t.Context(), "b", 2))
+	other, err := rows.Open(t.Context(), store, "j/")
+	require.NoError(t, err)
+	require.NoError(t, other.Record(t.Context(), "a", 3))
+
+	was, err := rows.Reopen(t.Context(), store, "j/", then)
+	require.NoError(t, err)
+	require.Equal(t, 1, was.Len())
+	require.Zero(t, was.Broken())
+	record, _ := was.Look("a")
+	require.JSONEq(t, "1", string(record))
 }
 
 func TestJournal_notJSON(t *testing.T) {

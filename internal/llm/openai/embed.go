@@ -30,7 +30,7 @@ func (c *Client) EmbedLimits(model string) llm.EmbedLimits {
 func (c *Client) Embed(ctx context.Context, req llm.EmbedRequest) (llm.Embeddings, error) {
 	x := c.open(ctx, nil)
 	defer x.close()
-	x.key = req.IdempotencyKey
+	x.key, x.vector = req.IdempotencyKey, true
 	if err := x.sendable(req); err != nil {
 		return llm.Embeddings{}, err
 	}
@@ -38,7 +38,8 @@ func (c *Client) Embed(ctx context.Context, req llm.EmbedRequest) (llm.Embedding
 	if err != nil {
 		return llm.Embeddings{}, c.learn(err, req)
 	}
-	return x.embeddings(body, req)
+	got, err := x.embeddings(body, req)
+	return got, c.learn(err, req)
 }
 
 // embedding is a request as it is sent. A field that is not asked for is left out.

@@ -49,6 +49,7 @@ type exchange struct {
 	form   *form  // of the answer; nil is any
 	tools  tools  // that were offered; nil is none
 	prompt int    // its characters
+	vector bool   // vectors are asked for: their reader looks for an error where there are none
 
 	silence  *time.Timer // runs while no byte comes
 	stall    *time.Timer // runs while no text comes
@@ -225,7 +226,7 @@ func (x *exchange) whole(res *http.Response) (*http.Response, error) {
 	if body = bytes.TrimSpace(body); !bytes.HasPrefix(body, []byte("{")) {
 		return nil, x.oddity(body)
 	}
-	if len(body) <= maxErrorBody { // no error is larger
+	if len(body) <= maxErrorBody && !x.vector { // no error is larger
 		if f := read(body); f.told {
 			return nil, x.said(f)
 		}

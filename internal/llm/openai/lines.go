@@ -66,9 +66,9 @@ func (l *lines) take(n, end int) []byte {
 
 // fill reads once. It may move the buffer, so what was handed out before is not valid any more.
 func (l *lines) fill() {
-	if cap(l.buf)-len(l.buf) < 4<<10 {
+	if cap(l.buf)-len(l.buf) < 2<<10 {
 		if len(l.buf) > cap(l.mem)/2 || l.mem == nil {
-			l.mem = make([]byte, max(8<<10, 2*cap(l.mem)))
+			l.mem = make([]byte, max(4<<10, 2*cap(l.mem)))
 		}
 		l.buf = l.mem[:copy(l.mem, l.buf)]
 	}

@@ -29,7 +29,13 @@ type item struct {
 // length.
 func (x *exchange) embeddings(body []byte, req llm.EmbedRequest) (llm.Embeddings, error) {
 	var answer vectors
-	if err := json.Unmarshal(body, &answer); err != nil {
+	err := json.Unmarshal(body, &answer)
+	if len(answer.Data) == 0 && len(body) <= maxErrorBody {
+		if f := read(body); f.told {
+			return llm.Embeddings{}, x.said(f)
+		}
+	}
+	if err != nil {
 		return llm.Embeddings{}, x.fail(llm.Retry, task.BadResponse, "the answer is no list of embeddings: %s", err)
 	}
 	got := llm.Embeddings{
@@ -37,7 +43,6 @@ func (x *exchange) embeddings(body []byte, req llm.EmbedRequest) (llm.Embeddings
 		Simulated: x.header.Get("X-Longhaul-Simulated") == "true",
 	}
 	got.Usage.Estimated = got.Usage.Known && x.client.profile.Estimates
-	var err error
 	if got.Vectors, err = x.sorted(answer.Data, len(req.Texts)); err == nil {
 		err = x.even(got.Vectors, req.Dimensions)
 	}
