@@ -38,15 +38,21 @@ func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply)
 	if err != nil {
 		return t, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
-	defer cancel()
-	if err := e.Client.SignalWorkflow(ctx, id, "", workflows.SignalInput, said); err != nil {
-		if is[*serviceerror.NotFound](err) {
-			return t, task.Errorf(task.Conflict, "the task ended in the same moment")
-		}
-		return t, words(err, id)
+	if err := e.signal(ctx, id, workflows.SignalInput, said); err != nil {
+		return t, err
 	}
 	return e.Get(ctx, tenant, id)
+}
+
+// signal tells something to the workflow of a task that was open a moment ago.
+func (e *Engine) signal(ctx context.Context, id, name string, said any) error {
+	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	defer cancel()
+	err := e.Client.SignalWorkflow(ctx, id, "", name, said)
+	if is[*serviceerror.NotFound](err) {
+		return task.Errorf(task.Conflict, "the task ended in the same moment")
+	}
+	return words(err, id)
 }
 
 // mostReplies is how much may be said to one task: each is an event of its history, and goes into a prompt.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
-
 	"longhaul/internal/task"
 	"longhaul/workflows"
 )
@@ -36,13 +34,8 @@ func (e *Engine) sayPause(ctx context.Context, tenant, id string, said workflows
 	case said.On == (t.Status == task.Paused):
 		return e.Get(ctx, tenant, id)
 	}
-	signal, cancel := context.WithTimeout(ctx, patienceWithTemporal)
-	defer cancel()
-	if err := e.Client.SignalWorkflow(signal, id, "", workflows.SignalPause, said); err != nil {
-		if is[*serviceerror.NotFound](err) {
-			return t, task.Errorf(task.Conflict, "the task ended in the same moment")
-		}
-		return t, words(err, id)
+	if err := e.signal(ctx, id, workflows.SignalPause, said); err != nil {
+		return t, err
 	}
 	heard, stop := context.WithTimeout(ctx, heardWithin)
 	defer stop()
