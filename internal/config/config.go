@@ -25,7 +25,7 @@ type Config struct {
 type API struct {
 	Listen       string        `knob:"listen" default:"127.0.0.1:8080" help:"address and port; with no keys it must be a loopback address"`
 	Keys         []Key         `knob:"keys" default:"" help:"who may use the API, as tenant:key,tenant2:key2; a tenant may have several keys; none means one tenant, no login, loopback only"`
-	PublicURL    string        `knob:"public_url" default:"" help:"address under which the world reaches this API, for providers of videos that tell of changes; empty means that they are not asked to"`
+	PublicURL    string        `knob:"public_url" default:"" help:"address under which the world reaches this API: messages and mails point there, and providers of videos tell of changes there; empty means that messages hold paths only, and providers are not asked to"`
 	StalledAfter time.Duration `knob:"stalled_after" default:"10m" min:"1s" help:"how long nothing may move in a task before it says that it stalled, and what it waits for"`
 	MaxBody      Bytes         `knob:"max_body" default:"8MiB" min:"1KiB" help:"largest JSON body of a request"`
 	MaxUpload    Bytes         `knob:"max_upload" default:"512MiB" min:"1KiB" help:"largest file that can be uploaded"`

@@ -50,12 +50,12 @@ func (s *sdkMetrics) handler(tags map[string]string) *sdkHandler {
 }
 
 // made gives the number of a name, and makes it the first time.
-func made[V any](s *sdkMetrics, all map[string]V, name string, make func(name string) V) V {
+func made[V any](s *sdkMetrics, all map[string]V, name string, create func(name string) V) V {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, ok := all[name]
 	if !ok {
-		v = make(name)
+		v = create(name)
 		all[name] = v
 	}
 	return v
