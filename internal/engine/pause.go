@@ -33,9 +33,8 @@ func (e *Engine) sayPause(ctx context.Context, tenant, id string, said workflows
 		return t, task.Errorf(task.Conflict, "the task is %s and cannot be paused or resumed any more", t.Status)
 	case t.Status == task.Scheduled:
 		return t, task.Errorf(task.Conflict, "the task has not begun: it starts at %s. Cancel it, or pause it then", t.ScheduledAt.UTC().Format(time.RFC3339))
-	case said.On == (t.Status == task.Paused):
-		return e.Get(ctx, tenant, id)
 	}
+	// Also where it seems to be so already: without a worker, a word before may be still unheard, and the last one counts.
 	signal, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
 	if err := e.Client.SignalWorkflow(signal, id, "", workflows.SignalPause, said); err != nil {
@@ -43,6 +42,9 @@ func (e *Engine) sayPause(ctx context.Context, tenant, id string, said workflows
 			return t, task.Errorf(task.Conflict, "the task ended in the same moment")
 		}
 		return t, words(err, id)
+	}
+	if said.On == (t.Status == task.Paused) {
+		return e.Get(ctx, tenant, id)
 	}
 	heard, stop := context.WithTimeout(ctx, heardWithin)
 	defer stop()
