@@ -112,7 +112,7 @@ func (g *agent) do(ctx workflow.Context) error {
 			return ctx.Err()
 		}
 		if historyLong(ctx) {
-			return g.goOn(ctx)
+			return g.run.goOn(ctx, Start{Agent: &g.AgentCarry})
 		}
 		g.stop()
 		turn, err := g.turn(ctx)
@@ -148,19 +148,6 @@ func (g *agent) finish(ctx workflow.Context, _ *task.Error) (finished activities
 		finished.First = reason(g.failed) // rather than that nothing came of it
 	}
 	return finished, err
-}
-
-// goOn continues in a new run, with everything that was said to the task by now.
-func (g *agent) goOn(ctx workflow.Context) error {
-	inbox := workflow.GetSignalChannel(ctx, SignalInput)
-	for {
-		var said Said
-		if !inbox.ReceiveAsync(&said) {
-			break
-		}
-		g.hear(said)
-	}
-	return g.run.goOn(ctx, Start{Agent: &g.AgentCarry})
 }
 
 // prepare gets the documents and the tools ready, once, and learns the limits.

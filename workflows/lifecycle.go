@@ -72,8 +72,11 @@ func begin(ctx workflow.Context, start Start, steps []string) (*Run, error) {
 // it was told otherwise: far below what it refuses, and short enough to be replayed in no time.
 func historyLong(ctx workflow.Context) bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
 
-// goOn continues the task in a new run, with what its kind takes along.
+// goOn continues the task in a new run, with what its kind takes along and everything that was said to it by now.
 func (r *Run) goOn(ctx workflow.Context, start Start) error {
+	if err := hearOut(ctx); err != nil {
+		return err
+	}
 	start.Facts, start.Snapshot = r.Facts, &r.state
 	return workflow.NewContinueAsNewError(ctx, r.Facts.Kind, start)
 }

@@ -98,7 +98,7 @@ func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 	}
 	clean, _ := workflow.NewDisconnectedContext(ctx)
 	all.Wait(clean)
-	if next < len(weights) && ctx.Err() == nil {
+	if next < len(weights) && ctx.Err() == nil && hearOut(ctx) == nil {
 		start.Done, start.Shut = g.report, gate.shut
 		return GroupReport{}, workflow.NewContinueAsNewError(ctx, summaryGroup, start)
 	}

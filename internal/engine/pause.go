@@ -31,11 +31,13 @@ func (e *Engine) sayPause(ctx context.Context, tenant, id string, said workflows
 		return t, task.Errorf(task.Conflict, "the task is %s and cannot be paused or resumed any more", t.Status)
 	case t.Status == task.Scheduled:
 		return t, task.Errorf(task.Conflict, "the task has not begun: it starts at %s. Cancel it, or pause it then", t.ScheduledAt.UTC().Format(time.RFC3339))
-	case said.On == (t.Status == task.Paused):
-		return e.Get(ctx, tenant, id)
 	}
+	// Also where it seems to be so already: without a worker, a word before may be still unheard, and the last one counts.
 	if err := e.signal(ctx, id, workflows.SignalPause, said); err != nil {
 		return t, err
+	}
+	if said.On == (t.Status == task.Paused) {
+		return e.Get(ctx, tenant, id)
 	}
 	heard, stop := context.WithTimeout(ctx, heardWithin)
 	defer stop()

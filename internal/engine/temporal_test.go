@@ -49,6 +49,7 @@ type fakeWorkflow struct {
 	temporal  enumspb.WorkflowExecutionStatus
 	cancelled bool
 	events    int
+	said      []workflows.Pause // and not heard: no worker runs
 	closed    time.Time
 	beat      *activities.Beat
 	changed   chan struct{}
@@ -173,6 +174,18 @@ func (f *fakeTemporal) RequestCancelWorkflowExecution(_ context.Context, r *work
 	defer f.mu.Unlock()
 	f.tasks[r.GetWorkflowExecution().GetWorkflowId()].cancelled = true // and its history tells of it later
 	return &workflowservice.RequestCancelWorkflowExecutionResponse{}, nil
+}
+
+func (f *fakeTemporal) SignalWorkflowExecution(_ context.Context, r *workflowservice.SignalWorkflowExecutionRequest) (*workflowservice.SignalWorkflowExecutionResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var said workflows.Pause
+	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetInput(), &said); err != nil {
+		return nil, serviceerror.NewInvalidArgument(err.Error())
+	}
+	w := f.tasks[r.GetWorkflowExecution().GetWorkflowId()]
+	w.said = append(w.said, said)
+	return &workflowservice.SignalWorkflowExecutionResponse{}, nil
 }
 
 func (f *fakeTemporal) GetWorkflowExecutionHistory(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {

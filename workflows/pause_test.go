@@ -1,0 +1,59 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/workflows"
+)
+
+// A run that goes on in a new one takes along what was said in the very moment: the SDK has handed it to a coroutine that has not had its turn yet.
+func TestGoOn_hearsWhatCameLast(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		begin func(b *bench) workflows.Facts
+		last  string // the activity during which it is said
+	}{
+		"agent": {func(b *bench) workflows.Facts {
+			return b.startAgent(task.AgentInput{Goal: "find out", Tools: []task.ToolSpec{look}}, uses("look", "a"), says("done"))
+		}, "PrepareAgent"},
+		"generate": {func(b *bench) workflows.Facts {
+			return b.lay("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(3)}, Template: "Write about {{name}}"})
+		}, "PlanRows"},
+		"summary": {func(b *bench) workflows.Facts { return b.start(task.SummaryInput{Documents: texts(3)}) }, "PlanSummary"},
+	}
+	for kind, test := range tests {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			facts := test.begin(b)
+			key := storage.ReplyKey(b.id, "message-1")
+			b.env.SetContinueAsNewSuggested(true)
+			b.env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+				if info.ActivityType.Name == test.last {
+					b.env.SignalWorkflowSkippingWorkflowTask(workflows.SignalInput, workflows.Said{Message: key})
+					b.env.SignalWorkflowSkippingWorkflowTask(workflows.SignalPause, workflows.Pause{On: true, Reason: "look first"})
+				}
+			})
+			s := b.run(facts)
+			require.Equal(t, task.Paused, s.State)
+			var next *workflow.ContinueAsNewError
+			require.ErrorAs(t, b.env.GetWorkflowError(), &next)
+			var start workflows.Start
+			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &start))
+			require.Equal(t, task.Paused, start.Snapshot.State)
+			require.Equal(t, "look first", start.Snapshot.Held.Reason)
+			if kind == "agent" {
+				require.Equal(t, []string{key}, start.Agent.Messages)
+			}
+			require.Zero(t, b.provider.Counts().Total)
+		})
+	}
+}
