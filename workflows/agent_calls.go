@@ -97,7 +97,6 @@ func (g *agent) runTask(ctx workflow.Context, req *activities.ToolRequest) error
 	if err := pass(ctx); err != nil {
 		return err
 	}
-	defer employ(ctx, id)()
 	ending, err := startChild(ctx, g.run.Facts, id, made, g.run.left())
 	g.run.state.Started = g.run.state.Started.Add(ending.Usage)
 	switch {

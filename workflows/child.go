@@ -30,8 +30,7 @@ func startChild(ctx workflow.Context, parent Facts, id string, made activities.C
 		Model: parent.Model, Queue: parent.Queue, CreatedAt: workflow.Now(ctx).UTC(), Deadline: parent.Deadline, Budget: budget, Parent: parent.ID,
 		InputKey: made.InputKey,
 	}
-	options := childTask(facts, made.Headline)
-	err = workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, options), made.Kind, Start{Facts: facts}).Get(ctx, &ending)
+	err = employ(ctx, childTask(facts, made.Headline), made.Kind, Start{Facts: facts}, &ending)
 	return ending, err
 }
 

@@ -26,14 +26,14 @@ type Held struct {
 // gate is what paid work passes through: it is shut while the task is paused.
 type gate struct {
 	shut  bool
-	under map[string]bool // the workflows that work for this one, which hear of a pause from it
+	under map[string]workflow.ChildWorkflowFuture // the workflows that work for this one, which hear of a pause from it
 }
 
 type gateKey struct{}
 
 // newGate makes a gate, and a context whose paid work passes through it. Shut says how it stood in the run before.
 func newGate(ctx workflow.Context, shut bool, changed func(workflow.Context, Pause)) (*gate, workflow.Context) {
-	g := &gate{shut: shut, under: map[string]bool{}}
+	g := &gate{shut: shut, under: map[string]workflow.ChildWorkflowFuture{}}
 	listen(ctx, SignalPause, func(said Pause) {
 		if said.On == g.shut {
 			return
@@ -41,7 +41,7 @@ func newGate(ctx workflow.Context, shut bool, changed func(workflow.Context, Pau
 		g.shut = said.On
 		changed(ctx, said)
 		for _, id := range workflow.DeterministicKeys(g.under) {
-			workflow.SignalExternalWorkflow(ctx, id, "", SignalPause, said) // one that has ended need not hear it
+			tell(ctx, id, g.under[id], said)
 		}
 	})
 	workflow.Go(ctx, func(ctx workflow.Context) { g.guard(ctx, shut) })
@@ -71,14 +71,29 @@ func pass(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return !g.shut })
 }
 
-// employ notes a workflow that works for this one, until the function it gives is called.
-func employ(ctx workflow.Context, id string) (leave func()) {
-	g, ok := ctx.Value(gateKey{}).(*gate)
-	if !ok {
-		return func() {}
+// tell passes a pause on to a workflow that works for this one, as soon as it has started: before, it cannot hear.
+func tell(ctx workflow.Context, id string, child workflow.ChildWorkflowFuture, said Pause) {
+	started := child.GetChildWorkflowExecution()
+	say := func(ctx workflow.Context) { workflow.SignalExternalWorkflow(ctx, id, "", SignalPause, said) } // one that has ended need not hear it
+	if started.IsReady() {
+		say(ctx)
+		return
 	}
-	g.under[id] = true
-	return func() { delete(g.under, id) }
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if started.Get(ctx, nil) == nil {
+			say(ctx)
+		}
+	})
+}
+
+// employ has a workflow work for this one, and waits for its end. A pause reaches it.
+func employ(ctx workflow.Context, options workflow.ChildWorkflowOptions, kind string, start, result any) error {
+	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, options), kind, start)
+	if g, ok := ctx.Value(gateKey{}).(*gate); ok {
+		g.under[options.WorkflowID] = child
+		defer delete(g.under, options.WorkflowID)
+	}
+	return child.Get(ctx, result)
 }
 
 // pay runs an activity that may cost money, or change something outside: not while the task is paused. On is ctx with its options.

@@ -154,10 +154,8 @@ func (s *summary) group(ctx workflow.Context, n int) {
 	about := fmt.Sprintf("documents %d to %d of %d", g.From+1, g.From+len(g.Weights), s.Plan.Documents)
 	in := GroupStart{Task: s.run.Facts.task(), Number: n, Group: g, FanIn: s.Plan.FanIn, Budget: s.run.left()}
 	s.live[n] = GroupReport{Number: n}
-	defer employ(ctx, id)()
 	var report GroupReport
-	err := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, child(id, about)), summaryGroup, in).Get(ctx, &report)
-	if err != nil {
+	if err := employ(ctx, child(id, about), summaryGroup, in, &report); err != nil {
 		workflow.GetLogger(ctx).Error("group ended badly", "task", s.run.Facts.ID, "group", n, "error", err)
 		report = s.live[n]
 	}

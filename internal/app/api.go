@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"longhaul/activities"
 	"longhaul/api/server"
 	"longhaul/internal/engine"
 	"longhaul/internal/metrics"
@@ -53,7 +52,7 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 		queues = append(queues, p.Queue)
 	}
 	tasks := engine.New(engine.Parts{
-		Queues:       append(queues, activities.QueueDocuments, activities.QueueTools, activities.QueueVideo),
+		Queues:       queues,
 		StalledAfter: a.Config.API.StalledAfter,
 		Client:       a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
 		Queue:  func(model string) string { return table.Targets(model)[0].Queue },

@@ -38,7 +38,7 @@ type Parts struct {
 	Priced    func(kind, model string) bool // whether it is known what a model costs; nil means never
 	Mail      bool                          // whether mails can be sent
 
-	Queues       []string      // of activities, for System; nil means those of activities
+	Queues       []string      // task queues of the providers; nil is that of the first
 	StalledAfter time.Duration // how long nothing may move before a task says so; 0 means that it never does
 }
 

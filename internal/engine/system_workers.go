@@ -18,11 +18,12 @@ import (
 
 // queues tells of the queues, and of those who poll them.
 func (e *Engine) queues(ctx context.Context) ([]task.Queue, []task.WorkerInfo) {
-	names := e.Queues
-	if names == nil {
-		names = []string{activities.QueueDocuments, activities.QueueLLM, activities.QueueTools, activities.QueueVideo}
+	models := e.Queues
+	if models == nil {
+		models = []string{activities.QueueLLM}
 	}
-	names = append([]string{activities.QueueWorkflows}, names...)
+	names := append([]string{activities.QueueWorkflows}, models...)
+	names = append(names, activities.QueueDocuments, activities.QueueTools, activities.QueueVideo, activities.QueueNotify)
 	answers := make([]*workflowservice.DescribeTaskQueueResponse, len(names))
 	var all errgroup.Group
 	for i, name := range names {
