@@ -160,25 +160,42 @@ func (e *Engine) findTerminated(ctx context.Context, tenant string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
-	query := workflows.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')"
-	answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: e.Namespace, PageSize: task.MaxPage, Query: query})
-	if err != nil || len(answer.GetExecutions()) == 0 {
-		return words(err, "")
-	}
-	known, err := e.letters().IDs(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	for _, execution := range answer.GetExecutions() {
-		id := execution.GetExecution().GetWorkflowId()
-		if !validID.MatchString(id) || known[id] {
-			continue
+	var known map[string]bool
+	var token []byte
+	for {
+		answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: e.Namespace, PageSize: terminatedPage, NextPageToken: token,
+			Query: workflows.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')",
+		})
+		if err != nil || len(answer.GetExecutions()) == 0 {
+			return words(err, "")
 		}
-		if d, err := e.look(ctx, id); err == nil && !d.status.open() && d.facts.Parent == "" {
-			if err := e.bury(ctx, d); err != nil {
+		if known == nil {
+			if known, err = e.letters().IDs(ctx, tenant); err != nil {
 				return err
 			}
 		}
+		for _, execution := range answer.GetExecutions() {
+			if id := execution.GetExecution().GetWorkflowId(); validID.MatchString(id) && !known[id] {
+				if err := e.buryTerminated(ctx, id); err != nil {
+					return err
+				}
+			}
+		}
+		if token = answer.GetNextPageToken(); len(token) == 0 {
+			return nil
+		}
 	}
-	return nil
+}
+
+// terminatedPage is how many tasks that were ended from outside are listed at a time.
+const terminatedPage = 1000
+
+// buryTerminated puts a task among the dead letters, if it is one that was ended from outside and works for no other.
+func (e *Engine) buryTerminated(ctx context.Context, id string) error {
+	d, err := e.look(ctx, id)
+	if err != nil || d.status.open() || d.facts.Parent != "" {
+		return nil //nolint:nilerr // it is seen the next time
+	}
+	return e.bury(ctx, d)
 }

@@ -117,10 +117,14 @@ func (e *Engine) examine(ctx context.Context, d task.Draft) (in workflows.Input,
 	}
 	f, err = factsOf(d, time.Now())
 	if err == nil && f.Budget > 0 && !e.Priced(d.Kind, d.Model) {
-		err = invalid("/budget", "the price of the model is not configured, so a budget cannot be kept: set llm.models, or the prices of video, or leave the budget out")
+		err = unpriced("/budget")
 	}
 	f.Queue = e.Queue(d.Model)
 	return in, f, err
+}
+
+func unpriced(pointer string) *task.Error {
+	return invalid(pointer, "the price of the model is not configured, so a budget cannot be kept: set llm.models, or the prices of video, or leave the budget out")
 }
 
 func kindNames() string {

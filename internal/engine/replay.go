@@ -41,7 +41,7 @@ func (e *Engine) ReplayDead(ctx context.Context, tenant, id string, order task.R
 	}
 	replay := workflows.ReplayID(id)
 	if t, err := e.Get(ctx, tenant, replay); err == nil {
-		return t, true, nil
+		return t, true, e.noteReplay(ctx, tenant, id, t) // whoever started it may not have come to that
 	}
 	return e.again(ctx, g, replay, order)
 }
@@ -82,6 +82,9 @@ func (e *Engine) again(ctx context.Context, g storage.Grave, id string, order ta
 	if err != nil {
 		return t, false, err
 	}
+	if order.Overrides.Budget > 0 && !e.Priced(facts.Kind, facts.Model) {
+		return t, false, unpriced("/overrides/budget")
+	}
 	facts.Queue = e.Queue(facts.Model)
 	if err := e.checkFiles(ctx, facts.Tenant, in.FileIDs()); err != nil {
 		return t, false, err
@@ -92,7 +95,7 @@ func (e *Engine) again(ctx context.Context, g storage.Grave, id string, order ta
 		replayed = true
 	}
 	if err == nil {
-		err = e.noteReplay(ctx, before, t)
+		err = e.noteReplay(ctx, before.Tenant, before.ID, t)
 	}
 	return t, replayed, err
 }
@@ -110,8 +113,8 @@ func (e *Engine) sameOrder(ctx context.Context, f workflows.Facts) (task.Task, e
 }
 
 // noteReplay takes the dead letter of a task, if there is one, out of the open ones.
-func (e *Engine) noteReplay(ctx context.Context, before workflows.Facts, t task.Task) error {
-	_, err := e.letters().Settle(ctx, before.Tenant, before.ID, func(d *task.DeadLetter) {
+func (e *Engine) noteReplay(ctx context.Context, tenant, id string, t task.Task) error {
+	_, err := e.letters().Settle(ctx, tenant, id, func(d *task.DeadLetter) {
 		d.Replayed(task.ReplayNote{TaskID: t.ID, At: t.CreatedAt})
 	})
 	if errors.Is(err, storage.ErrNotFound) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,7 +225,15 @@ func (f *fakeTemporal) ListWorkflowExecutions(_ context.Context, r *workflowserv
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answer := &workflowservice.ListWorkflowExecutionsResponse{}
-	for _, w := range f.tasks {
+	for _, id := range slices.Sorted(maps.Keys(f.tasks)) {
+		w := f.tasks[id]
+		if id <= string(r.GetNextPageToken()) {
+			continue
+		}
+		if len(answer.Executions) == int(r.GetPageSize()) {
+			answer.NextPageToken = []byte(answer.Executions[len(answer.Executions)-1].GetExecution().GetWorkflowId())
+			break
+		}
 		if !strings.Contains(r.GetQuery(), "LonghaulTenant") || strings.Contains(r.GetQuery(), quote(w.facts.Tenant)) {
 			answer.Executions = append(answer.Executions, w.info())
 		}
