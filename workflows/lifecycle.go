@@ -239,10 +239,14 @@ func spent(answer activities.Answer, err error) activities.Spent {
 	return activities.Spent{Calls: answer.Calls, Usage: answer.Usage}
 }
 
-// spentOn is what a failed or cancelled call used all the same.
+// spentOn is what a failed or cancelled call used all the same. One that a cancel kept from being made used nothing: then the error is the SDK's own,
+// and its details are none of ours.
 func spentOn(err error) activities.Spent {
 	var told *task.Error
 	var spent activities.Spent
+	if _, made := errors.AsType[*temporal.ActivityError](err); !made {
+		return spent
+	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
 		_ = app.Details(&told, &spent) // an error of another sort has no such details, and used nothing
 	}

@@ -3,7 +3,9 @@ package workflows_test
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -54,6 +56,39 @@ func TestGoOn_hearsWhatCameLast(t *testing.T) {
 				require.Equal(t, []string{key}, start.Agent.Messages)
 			}
 			require.Zero(t, b.provider.Counts().Total)
+		})
+	}
+}
+
+// A paused task of any kind that is cancelled ends, and the calls that it held were never made.
+func TestPause_cancel(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(b *bench) workflows.Facts{
+		"agent": func(b *bench) workflows.Facts {
+			return b.startAgent(task.AgentInput{Goal: "find out", Tools: []task.ToolSpec{look}}, says("done"))
+		},
+		"generate": func(b *bench) workflows.Facts {
+			return b.lay("generate", &task.GenerateInput{RowSource: task.RowSource{Rows: products(3)}, Template: "Write about {{name}}"})
+		},
+		"summary": func(b *bench) workflows.Facts { return b.start(task.SummaryInput{Documents: texts(3)}) },
+		"qa": func(b *bench) workflows.Facts {
+			return b.lay("qa", &task.QAInput{Documents: texts(3), Questions: []string{"What?", "Why?"}})
+		},
+		"video": func(b *bench) workflows.Facts { return b.lay("video", &task.VideoInput{Prompts: []string{"a cat"}}) },
+	}
+	for kind, begin := range tests {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			facts := begin(b)
+			b.env.OnActivity("HoldCalls", mock.Anything, mock.Anything).Return(nil) // the test environment cannot pause activities
+			b.env.RegisterDelayedCallback(func() { b.env.SignalWorkflow(workflows.SignalPause, workflows.Pause{On: true}) }, 0)
+			b.env.RegisterDelayedCallback(func() { require.Equal(t, task.Paused, b.state().State) }, time.Minute)
+			b.env.RegisterDelayedCallback(b.env.CancelWorkflow, 2*time.Minute)
+			s := b.run(facts)
+			require.Equal(t, task.Cancelled, s.State, "%v", b.env.GetWorkflowError())
+			require.Zero(t, b.provider.Counts().Total)
+			require.Zero(t, s.Usage.Requests)
 		})
 	}
 }

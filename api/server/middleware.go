@@ -13,6 +13,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -141,7 +143,7 @@ func (s *server) owner(h http.Header) (string, error) {
 	return found, nil
 }
 
-// plainQuery refuses a query that could be read in two ways: one that is not well-formed, and a
+// plainQuery refuses a query that could be read in two ways: one that is not well-formed, or not text, and a
 // parameter given twice. Only label may be repeated.
 func (s *server) plainQuery(c *gin.Context) {
 	query, err := url.ParseQuery(c.Request.URL.RawQuery)
@@ -152,6 +154,10 @@ func (s *server) plainQuery(c *gin.Context) {
 	for name, values := range query {
 		if len(values) > 1 && name != "label" {
 			s.fail(c, unfit(name, "is there %d times, and once is allowed", len(values)))
+			return
+		}
+		if text := strings.Join(values, ""); !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+			s.fail(c, unfit(name, "must be text in UTF-8 without control characters"))
 			return
 		}
 	}

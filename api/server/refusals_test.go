@@ -106,6 +106,8 @@ func TestReads_refusals(t *testing.T) {
 		"parameter on health":  {"GET", "/healthz?x=1", 422, `?x: unknown parameter`},
 		"parameter twice":      {"GET", "/v1/tasks?limit=1&limit=2", 422, "?limit: is there 2 times"},
 		"malformed query":      {"GET", "/v1/tasks?limit=%zz", 400, "well-formed"},
+		"query with NUL":       {"GET", "/v1/tasks?kind=a%00b", 422, "control characters"},
+		"query not in UTF-8":   {"GET", "/v1/dead-letters?fingerprint=%ff", 422, "UTF-8"},
 		"bad status":           {"GET", "/v1/tasks?status=done", 422, "?status: "},
 		"bad limit":            {"GET", "/v1/tasks?limit=ten", 422, "?limit: "},
 		"zero limit":           {"GET", "/v1/tasks?limit=0", 422, "?limit: "},

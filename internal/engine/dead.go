@@ -19,6 +19,9 @@ func (e *Engine) letters() storage.DeadLetters { return storage.NewDeadLetters(e
 // DeadLetters gives a page of a tenant's dead letters, the newest first: the open ones, unless the filter asks for those that were dealt with.
 func (e *Engine) DeadLetters(ctx context.Context, tenant string, f task.DeadFilter) (task.Page[task.DeadLetter], error) {
 	page := task.Page[task.DeadLetter]{Object: "list", Data: []task.DeadLetter{}}
+	if f.Cursor != "" && !storage.IsDeadName(f.Cursor) {
+		return page, badCursor()
+	}
 	if err := e.buryTerminated(ctx, tenant); err != nil {
 		return page, err
 	}

@@ -36,7 +36,7 @@ func (e *Engine) ReplayDead(ctx context.Context, tenant, id string, order task.R
 	replay := workflows.ReplayID(id)
 	switch t, err := e.Get(ctx, tenant, replay); {
 	case err == nil:
-		return t, true, nil
+		return t, true, e.noteReplay(ctx, tenant, id, t) // whoever started it may not have come to that
 	case task.AsError(err).Code != task.NotFound:
 		return t, false, err
 	case g.ReplayedBy(replay):
@@ -94,7 +94,7 @@ func (e *Engine) again(ctx context.Context, g storage.Grave, id string, order ta
 		replayed = true
 	}
 	if err == nil {
-		err = e.noteReplay(ctx, before, t)
+		err = e.noteReplay(ctx, before.Tenant, before.ID, t)
 	}
 	return t, replayed, err
 }
@@ -112,8 +112,8 @@ func (e *Engine) sameOrder(ctx context.Context, f workflows.Facts) (task.Task, e
 }
 
 // noteReplay takes the dead letter of a task, if there is one, out of the open ones.
-func (e *Engine) noteReplay(ctx context.Context, before workflows.Facts, t task.Task) error {
-	_, err := e.letters().Settle(ctx, before.Tenant, before.ID, func(d *task.DeadLetter) {
+func (e *Engine) noteReplay(ctx context.Context, tenant, id string, t task.Task) error {
+	_, err := e.letters().Settle(ctx, tenant, id, func(d *task.DeadLetter) {
 		d.Replayed(task.ReplayNote{TaskID: t.ID, At: t.CreatedAt})
 	})
 	if errors.Is(err, storage.ErrNotFound) {

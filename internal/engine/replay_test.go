@@ -44,7 +44,7 @@ func TestReplayDead_once(t *testing.T) {
 	}))
 	_, _, err := e.ReplayDead(t.Context(), "acme", id, task.ReplayOrder{})
 	require.ErrorContains(t, err, "the input of the task has been removed", "it goes to work")
-	require.NoError(t, e.noteReplay(t.Context(), workflows.Facts{ID: id, Tenant: "acme"}, task.Task{ID: workflows.ReplayID(id)}))
+	require.NoError(t, e.noteReplay(t.Context(), "acme", id, task.Task{ID: workflows.ReplayID(id)}))
 	_, _, err = e.ReplayDead(t.Context(), "acme", id, task.ReplayOrder{})
 	require.Equal(t, task.Gone, task.AsError(err).Code)
 	require.ErrorContains(t, err, workflows.ReplayID(id))

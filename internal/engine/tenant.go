@@ -30,7 +30,8 @@ func (e *Engine) AllEvents(_ context.Context, tenant string, since time.Time) (t
 	if err := e.prepared(); err != nil {
 		return nil, err
 	}
-	if recent := time.Now().Add(-crowdFor); since.Before(recent) {
+	now := time.Now()
+	if recent := now.Add(-crowdFor); since.Before(recent) || since.After(now) { // what is still to come is no time of ours
 		since = recent
 	}
 	c := e.join(tenant)

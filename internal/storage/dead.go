@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"regexp"
 	"strings"
 	"time"
 
@@ -31,6 +32,11 @@ const deadEnd = 10_000_000_000_000
 func deadName(at time.Time, id string) string {
 	return fmt.Sprintf("%013d-%s.json", deadEnd-at.UnixMilli(), id)
 }
+
+var deadNames = regexp.MustCompile(`^[0-9]{13}-task_[a-z2-7]{26}\.json$`)
+
+// IsDeadName reports whether a text may be the name of a dead letter, which is the cursor of the next.
+func IsDeadName(text string) bool { return deadNames.MatchString(text) }
 
 // deadPrefix is where the open ones, or those that were dealt with, of a tenant are.
 func deadPrefix(tenant string, open bool) string {

@@ -43,7 +43,7 @@ type ReplayInfo struct {
 type ReplayInput struct {
 	Fingerprint string   `json:"fingerprint,omitempty" jsonschema:"pattern=^[0-9a-f]{12}$,description=those of one group"`
 	Kind        string   `json:"kind,omitempty" jsonschema:"maxLength=64,description=those of one kind"`
-	IDs         []string `json:"ids,omitempty" jsonschema:"minItems=1,maxItems=5000,uniqueItems=true,description=these"`
+	IDs         []string `json:"ids,omitempty" jsonschema:"minItems=1,maxItems=5000,uniqueItems=true,pattern=^task_[a-z2-7]{26}$,description=these"`
 	Canary      *int     `json:"canary,omitempty" jsonschema:"minimum=0,maximum=100,default=1,description=so many are run first; when one of them fails again the others are left as they are"`
 	PerMinute   int      `json:"per_minute,omitempty" jsonschema:"minimum=1,maximum=6000,default=600,description=how many are started in a minute at the most"`
 	ReplayOrder
