@@ -182,11 +182,12 @@ func seeReplay(w *window) {
 func seeTimeline(w *window) {
 	id := w.start("default", nil)
 	w.stub.add(id, map[string]any{"urls": map[string]any{"deliveries": "/v1/tasks/" + id + "/deliveries"}})
-	w.stub.can("GET /v1/tasks/"+id+"/deliveries", `{"data":[{"id":"d1","event":"task.ended","url":"https://hooks.example/x","status":"failed","error":"503"}]}`)
+	w.stub.can("GET /v1/tasks/"+id+"/deliveries", `{"data":[{"id":"d1","event":"task.failed","url":"https://hooks.example/x","status":"failed","attempts":[{"at":"2026-11-29T17:28:43Z","status_code":503,"error":"it answered 503 Service Unavailable","seconds":0.1}]}]}`)
 	w.stub.can("POST /v1/deliveries/d1/redeliver", "{}")
 	w.Visit("/tasks/" + id)
 	w.Click("#timeline summary")
 	w.Until("document.querySelector('#timeline li')?.innerText.includes('Accepted')")
+	w.Until("document.querySelector('.files .bad')?.innerText === 'it answered 503 Service Unavailable'")
 	w.Click(".files button")
 	w.Until("document.querySelector('.toast')?.innerText === 'It is sent again.'")
 }

@@ -47,8 +47,9 @@ export function files(href) {
 export function deliveries(href) {
   if (!href) return null;
   const again = async (d) => post(`/v1/deliveries/${encodeURIComponent(d.id)}/redeliver`).then(() => toast(t("deliveries.sent")), (p) => toast(p.detail, "bad"));
-  const line = (d) => el("li", {}, el("span", { class: "grow" }, d.event || d.type || d.id, " ", el("span", { class: "soft" }, [d.url, d.at && moment(d.at)].filter(Boolean).join(" · "))),
-    el("span", { class: "state " + (d.status || "") }, named("delivery", d.status ?? "")), d.error && el("p", { class: "bad" }, d.error.detail || d.error),
+  const line = (d) => el("li", {}, el("span", { class: "grow" }, d.event, " ", el("span", { class: "soft" }, d.url || d.email)),
+    el("span", { class: "state " + d.status }, named("delivery", d.status)),
+    d.status !== "delivered" && d.attempts?.at(-1)?.error && el("p", { class: "bad" }, d.attempts.at(-1).error),
     d.status === "failed" && el("button", { onclick: () => again(d) }, t("deliveries.again")));
   return later(t("deliveries.title"), href, (data) => el("ul", { class: "files" }, data.map(line)));
 }

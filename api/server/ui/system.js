@@ -34,9 +34,9 @@ function draw({ queues, lanes, workers, kinds, throughput }) {
     el("div", { class: "figures" }, throughput && figure("throughput", number(throughput.per_minute ?? 0, { maximumFractionDigits: 1 })),
       queues && figure("backlog", number(sum(queues, "backlog")), sum(queues, "backlog") ? "warn" : ""),
       workers && figure("workers", number(workers.length), workers.length ? "" : "bad"), lanes && figure("closed", number(closed), closed ? "warn" : ""),
-      kinds?.some((k) => k.dead_letters !== undefined) && figure("dead", number(sum(kinds, "dead_letters")), sum(kinds, "dead_letters") ? "bad" : "")),
+      kinds?.some(tellsDead) && figure("dead", number(sum(kinds, "dead_letters")), sum(kinds, "dead_letters") ? "bad" : "")),
     table("kinds", kinds, [["kind", (k) => named("kind", k.kind)], ["running", num("running")], ["succeeded", num("succeeded")], ["failed", num("failed")],
-      ["dead", (k) => (k.dead_letters ? el("a", { href: "/dead-letters" }, number(k.dead_letters)) : num("dead_letters")(k))], ["p50", (k) => span(k.p50_seconds)], ["p95", (k) => span(k.p95_seconds)]]),
+      kinds?.some(tellsDead) && ["dead", (k) => (k.dead_letters ? el("a", { href: "/dead-letters" }, number(k.dead_letters)) : num("dead_letters")(k))], ["p50", (k) => span(k.p50_seconds)], ["p95", (k) => span(k.p95_seconds)]].filter(Boolean)),
     table("queues", queues, [["name", (q) => el("code", {}, q.name)], ["backlog", num("backlog")], ["oldest", (q) => (q.oldest_seconds ? duration(q.oldest_seconds) : "")]]),
     table("lanes", lanes, [["provider", (l) => l.provider], ["open", (l) => el("span", { class: "state " + (l.open ? "succeeded" : "failed") }, t(l.open ? "system.isopen" : "system.isclosed"))],
       ["why", (l) => [l.why ? t("code." + l.why, {}, named("waiting", l.why)) : "", l.until && [" · ", until(l.until)]]], ["inflight", (l) => (l.limit ? `${number(l.in_flight ?? 0)} / ${number(l.limit)}` : number(l.in_flight ?? 0))], ["waiting", num("waiting")]]),
@@ -44,6 +44,8 @@ function draw({ queues, lanes, workers, kinds, throughput }) {
       ["slots", slots], ["seen", (w) => w.last_seen && since(w.last_seen)]]),
   ];
 }
+
+const tellsDead = (k) => k.dead_letters !== undefined;
 
 const num = (name) => (row) => (row[name] === undefined ? "" : number(row[name]));
 
