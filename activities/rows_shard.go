@@ -172,7 +172,7 @@ func (v *shardView) outcome(i int) (item task.Item, result rowResult, err error)
 		return item, nil, nil
 	}
 	item.Status, item.Model, item.Simulated = task.ItemSucceeded, answers[0].From, answers[0].Simulated
-	item.Cached = item.Attempts == 0 && item.Usage.Requests == 0
+	item.Cached = !slices.ContainsFunc(answers, func(a rowAnswer) bool { return a.mine })
 	return item, result, nil
 }
 
@@ -207,7 +207,7 @@ func (v *shardView) answer(c rowCall, i int, item *task.Item) (*rowAnswer, *task
 	case r.Answer == nil:
 		return nil, r.Error, nil
 	default:
-		return &rowAnswer{entry: *r.Answer, place: p.at, of: p.of}, nil, nil
+		return &rowAnswer{entry: *r.Answer, place: p.at, of: p.of, mine: r.By == v.task.ID}, nil, nil
 	}
 }
 

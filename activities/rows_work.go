@@ -51,8 +51,9 @@ type rowCall struct {
 // rowAnswer is the answer to a call, and which of its rows is asked about.
 type rowAnswer struct {
 	entry
-	place int // of the row among those of the call
-	of    int // how many rows the call has
+	place int  // of the row among those of the call
+	of    int  // how many rows the call has
+	mine  bool // whether the call was made for this task
 }
 
 // compileFor makes a template whose faults name the field.

@@ -12,7 +12,7 @@ trap 'kill $!' EXIT
 
 id=$(bin/longhaul submit agent --input @examples/trip.json --label example=trip)
 echo "task $id"
-until bin/longhaul get "$id" | tee bin/trip.txt | grep -q '^asks'; do
+until bin/longhaul get "$id" > bin/trip.txt && grep -q '^asks' bin/trip.txt; do
   grep -qE 'succeeded|failed|cancelled' bin/trip.txt && break
   sleep 1
 done

@@ -22,6 +22,7 @@ func newRowsDesk(t *testing.T) *desk {
 	})
 	d.tasks.OnCreate = func(id string) {
 		d.tasks.Give(id, nil, map[string]string{"results.csv": "index,id\r\n0,a\r\n", "errors.jsonl": ""})
+		d.tasks.Change(id, func(t *task.Task) { t.Simulated = true })
 		d.tasks.Succeed(id, `{"rows":1,"output":"results.csv","errors":"errors.jsonl"}`, task.Full)
 	}
 	return d
@@ -71,6 +72,7 @@ func TestRows_result(t *testing.T) {
 	require.Equal(t, exitDone, code, errOut)
 	require.Contains(t, out, `"rows": 1`)
 	require.Contains(t, errOut, "longhaul result task-1 --output results.csv")
+	require.Contains(t, errOut, "The model was simulated", "the files do not say it")
 
 	code, _, errOut = d.run("submit", "embed", d.write("a.csv", "text\nx\n"), "--output", "parquet")
 	require.Equal(t, exitUsage, code)

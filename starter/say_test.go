@@ -63,3 +63,15 @@ func TestSay(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errOut, "--arguments must be JSON")
 }
+
+// What a task waits for reads as a sentence, and is not said twice of one that is paused.
+func TestStanding_waits(t *testing.T) {
+	t.Parallel()
+	for want, now := range map[string]task.Task{
+		"processing · waits (rate_limit): its turn": {Status: task.Processing, Waiting: &task.Waiting{Reason: "rate_limit", Detail: "its turn"}},
+		"processing · waits (no_worker)":            {Status: task.Processing, Waiting: &task.Waiting{Reason: "no_worker"}},
+		"paused · paused by a person":               {Status: task.Paused, Waiting: &task.Waiting{Reason: "paused", Detail: "paused by a person"}},
+	} {
+		require.Equal(t, want, standing(now))
+	}
+}

@@ -47,6 +47,9 @@ func (c *cli) conclude(ctx context.Context, t task.Task, output string) error {
 			return err
 		}
 	}
+	if t.Simulated {
+		c.note("The model was simulated: no provider is configured.") // files of rows and vectors do not say it
+	}
 	if t.Status == task.Succeeded {
 		return c.deliver(ctx, t.ID, "", output)
 	}
@@ -150,15 +153,19 @@ func standing(t task.Task) string {
 	case t.Retrying != nil:
 		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
 	case t.Waiting != nil:
-		parts = append(parts, "waits: "+waits(*t.Waiting))
+		parts = append(parts, waits(t))
 	case p.ETA != nil:
 		parts = append(parts, fmt.Sprintf("about %s left", time.Duration(p.ETA.Seconds)*time.Second))
 	}
 	return strings.Join(parts, " · ")
 }
 
-func waits(w task.Waiting) string {
-	text := strings.TrimSpace(w.Reason + " " + w.Detail)
+// waits is what a task waits for; the state says it already of one that is paused.
+func waits(t task.Task) string {
+	w, text := t.Waiting, t.Waiting.Detail
+	if w.Reason != string(t.Status) {
+		text = strings.TrimSuffix("waits ("+w.Reason+"): "+text, ": ")
+	}
 	if w.Until != nil {
 		text += " until " + w.Until.Local().Format(time.DateTime)
 	}

@@ -155,7 +155,7 @@ func (b *batch) shard(ctx workflow.Context, n int) {
 	about := fmt.Sprintf("shard %d of %d", n+1, b.Plan.Shards)
 	var done activities.RowsDone
 	err := pay(ctx, modelCall(ctx, t, about), call.RunRows, req, &done)
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // a task that was stopped ends all its shards so
 		workflow.GetLogger(ctx).Error("shard ended badly", "task", b.run.Facts.ID, "shard", n, "error", err)
 	}
 	b.Done = b.Done.Add(done)

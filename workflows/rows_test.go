@@ -206,6 +206,11 @@ func TestClassify_packs(t *testing.T) {
 	require.EqualValues(t, spent.Output, s.Usage.OutputTokens)
 	r := b.receipt()
 	require.Equal(t, 100-b.provider.Counts().Total, r.Saved)
+	job := activities.RowsJob{Task: activities.Task{ID: b.id, Tenant: "acme", Lineage: taskID}, Kind: "classify", InputKey: storage.InputKey(b.id, "test")}
+	for item, err := range activities.RowItems(t.Context(), b.bucket, job, 0) {
+		require.NoError(t, err)
+		require.False(t, item.Cached, "a row that shares a call was paid for by this task")
+	}
 }
 
 // An answer that does not have exactly one line for each text is not used: its rows are asked about one by one.

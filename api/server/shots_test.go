@@ -75,7 +75,7 @@ func (w *window) look(name string, s sight, width int64) {
 	w.Until(s.there)
 	if s.first != "" {
 		w.Do(chromedp.Evaluate[chromedp.Void](s.first + "; undefined"))
-		w.Until("document.querySelector('#main')") // let it be drawn
+		w.Until("document.querySelector('#main') && !document.querySelector('#submit')?.disabled") // let it be drawn, and a form be answered
 	}
 	if *shots != "" {
 		picture, err := chromedp.Run(w.Ctx, chromedp.FullScreenshot(100))

@@ -10,6 +10,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
 	"longhaul/activities"
@@ -59,7 +60,7 @@ func retrying(pending []*workflowpb.PendingActivityInfo) *task.Retrying {
 	var worst *workflowpb.PendingActivityInfo
 	calls := 0
 	for _, p := range pending {
-		if p.GetLastFailure() == nil {
+		if p.GetLastFailure() == nil || leftForPause(p.GetLastFailure()) {
 			continue
 		}
 		calls++
@@ -75,6 +76,11 @@ func retrying(pending []*workflowpb.PendingActivityInfo) *task.Retrying {
 		r.NextAttempt = new(at.AsTime())
 	}
 	return r
+}
+
+// leftForPause reports whether an attempt ended because its task was paused. Temporal counts it as one that failed; nothing did.
+func leftForPause(failure *failurepb.Failure) bool {
+	return failure.GetMessage() == activity.ErrActivityPaused.Error()
 }
 
 // told is what a tenant may read of a failure: our own words, but not those of a fault that we did
@@ -113,6 +119,9 @@ func throttled(pending []*workflowpb.PendingActivityInfo) *task.Waiting {
 	}
 	if until == nil && !queued {
 		return nil
+	}
+	if until == nil {
+		return &task.Waiting{Reason: "rate_limit", Detail: "its calls wait for their turn at the model provider, behind others or for its limit"}
 	}
 	return &task.Waiting{Reason: "rate_limit", Until: until, Detail: "the model provider's limit is used up for the moment"}
 }

@@ -12,8 +12,12 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"longhaul/activities"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -236,8 +240,18 @@ func TestRetryingAndThrottled(t *testing.T) {
 	require.Equal(t, 2, r.Calls)
 	require.Equal(t, "asked to wait", r.LastError)
 	require.NotContains(t, retrying([]*workflowpb.PendingActivityInfo{broken}).LastError, "secret")
+	held := &workflowpb.PendingActivityInfo{
+		State: enumspb.PENDING_ACTIVITY_STATE_PAUSED, Attempt: 2,
+		LastFailure: temporal.GetDefaultFailureConverter().ErrorToFailure(activity.ErrActivityPaused),
+	}
+	require.Nil(t, retrying([]*workflowpb.PendingActivityInfo{held}), "a pause is no fault")
+	require.Equal(t, 1, retrying([]*workflowpb.PendingActivityInfo{held, broken}).Calls)
 
 	require.Equal(t, now, *throttled([]*workflowpb.PendingActivityInfo{waiting}).Until)
+	beat, err := converter.GetDefaultDataConverter().ToPayloads(activities.Beat{Waiting: true})
+	require.NoError(t, err)
+	inLine := &workflowpb.PendingActivityInfo{State: enumspb.PENDING_ACTIVITY_STATE_STARTED, HeartbeatDetails: beat}
+	require.Contains(t, throttled([]*workflowpb.PendingActivityInfo{inLine}).Detail, "their turn", "whatever holds it up")
 	require.Nil(t, throttled([]*workflowpb.PendingActivityInfo{waiting, broken}), "something runs")
 }
 

@@ -48,13 +48,15 @@ export function dead({ root, signal, query }) {
 
 const sort = (g) => [named("kind", g.kind), g.step && named("step", g.step), g.provider].filter(Boolean).join(" · ");
 
+const many = (what, n) => (n === 1 ? t("dead." + what) : t(`dead.${what}s`, { n: number(n) }));
+
 // group is one way of going wrong, with what to do about it and a way to do it for all its tasks.
 function group(g, chosen, show) {
   return el("section", { class: "card group-card" + (chosen ? " chosen" : ""), "data-fingerprint": g.fingerprint },
-    el("div", { class: "line" }, el("h2", { class: "grow" }, named("code", g.code)), el("b", {}, t("dead.tasks", { n: number(g.tasks) }))),
-    el("p", { class: "soft" }, sort(g), g.items ? " · " + t("dead.items", { n: number(g.items) }) : ""),
+    el("div", { class: "line" }, el("h2", { class: "grow" }, named("code", g.code)), el("b", {}, many("task", g.tasks))),
+    el("p", { class: "soft" }, sort(g), g.items ? " · " + many("item", g.items) : ""),
     diagnosis(g),
-    el("p", { class: "soft" }, t("dead.seen"), " ", since(g.first_seen), " – ", since(g.last_seen), g.example && [" · ", el("a", { href: "/tasks/" + encodeURIComponent(g.example) }, t("dead.newest"))]),
+    el("p", { class: "soft" }, t("dead.seen"), " ", g.first_seen !== g.last_seen && [since(g.first_seen), " – "], since(g.last_seen), g.example && [" · ", el("a", { href: "/tasks/" + encodeURIComponent(g.example) }, t("dead.newest"))]),
     el("div", { class: "foot" }, el("button", { onclick: show }, t("dead.show")),
       el("button", { class: "main", onclick: () => replay("/v1/dead-letters/replay", false, { fingerprint: g.fingerprint }) }, t("dead.replayall"))));
 }

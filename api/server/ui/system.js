@@ -44,6 +44,8 @@ function draw({ queues, lanes, workers, kinds, throughput }) {
   ];
 }
 
+const tellsDead = (k) => k.dead_letters !== undefined;
+
 const num = (name) => (row) => (row[name] === undefined ? "" : number(row[name]));
 
 const span = (seconds) => (seconds === undefined || seconds === null ? "" : duration(seconds));

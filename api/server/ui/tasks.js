@@ -99,7 +99,7 @@ export function tasks({ root, signal, query }) {
       visible += node.hidden ? 0 : 1;
     }
     table.hidden = !visible;
-    shown.textContent = rows.size ? t("list.count", { shown: visible, loaded: rows.size }) + (cursor ? t("list.further") : "") : "";
+    shown.textContent = rows.size ? t(visible === rows.size ? "list.all" : "list.count", { shown: visible, loaded: rows.size }) + (cursor ? t("list.further") : "") : "";
     if (message.querySelector(".bad")) return;
     const filtered = chosen.status || chosen.kind || chosen.label || chosen.q;
     message.replaceChildren(...(visible ? [] : filtered ? [el("p", {}, t("list.nofit"))] : nothingYet()));
