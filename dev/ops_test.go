@@ -184,6 +184,9 @@ func TestSystem(t *testing.T) {
 		return i < len(sys.Kinds) && sys.Kinds[i].Succeeded == 1 && sys.Kinds[i].Failed == 1 && *sys.Kinds[i].P50 >= 4
 	}, 30*time.Second, 300*time.Millisecond, "%+v", &sys)
 	require.InDelta(t, 0.4, sys.Throughput.PerMinute, 0.01)
+	require.InDelta(t, 0.2, sys.Throughput.FailedPerMinute, 0.01)
+	require.Equal(t, 1, sys.Dead.Open)
+	require.InDelta(t, 0.2, sys.Dead.PerMinute, 0.01)
 
 	_, numbers := s.get("/metrics")
 	require.Contains(t, numbers, `longhaul_http_requests_total{method="GET",route="/v1/system",status="200"}`)

@@ -27,7 +27,7 @@ func (e *Engine) System(ctx context.Context, tenant string) (task.System, error)
 	}
 	s := e.Installation(ctx)
 	own := e.system.remember(ctx, tenant, func(ctx context.Context) task.System { return e.load(ctx, tenant) })
-	s.Kinds, s.Throughput = own.Kinds, own.Throughput
+	s.Kinds, s.Throughput, s.Dead = own.Kinds, own.Throughput, own.Dead
 	return s, nil
 }
 

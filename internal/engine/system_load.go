@@ -14,12 +14,16 @@ import (
 	"longhaul/workflows"
 )
 
+// window is the time over which rates are measured.
+const window = 5 * time.Minute
+
 // load tells how the tasks of a tenant fare.
 func (e *Engine) load(ctx context.Context, tenant string) task.System {
 	s := task.System{At: time.Now().UTC()}
 	kinds := workflows.Kinds()
 	loads := make([]task.KindLoad, len(kinds))
-	var lately int64
+	var ended, failed int64
+	since := time.Now().Add(-window)
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(4)
 	for i, kind := range kinds {
@@ -28,16 +32,22 @@ func (e *Engine) load(ctx context.Context, tenant string) task.System {
 			return err
 		})
 	}
-	const window = 5 * time.Minute
+	for into, which := range map[*int64]string{&ended: "", &failed: " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')"} {
+		all.Go(func() error {
+			answer, err := e.count(ctx, query(tenant, task.Filter{})+" AND CloseTime > "+quote(since.UTC().Format(time.RFC3339Nano))+which)
+			*into = answer.GetCount()
+			return err
+		})
+	}
 	all.Go(func() error {
-		since := quote(time.Now().Add(-window).UTC().Format(time.RFC3339Nano))
-		answer, err := e.count(ctx, query(tenant, task.Filter{})+" AND CloseTime > "+since)
-		lately = answer.GetCount()
+		open, fresh, err := e.letters().Count(ctx, tenant, since)
+		s.Dead = &task.DeadLoad{Open: open, PerMinute: float64(fresh) / window.Minutes()}
 		return err
 	})
-	if all.Wait() == nil {
-		s.Kinds, s.Throughput = loads, &task.Throughput{PerMinute: float64(lately) / window.Minutes()}
+	if all.Wait() != nil {
+		return task.System{At: s.At}
 	}
+	s.Kinds, s.Throughput = loads, &task.Throughput{PerMinute: float64(ended) / window.Minutes(), FailedPerMinute: float64(failed) / window.Minutes()}
 	return s
 }
 

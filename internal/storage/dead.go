@@ -102,6 +102,24 @@ func (d DeadLetters) IDs(ctx context.Context, tenant string) (map[string]bool, e
 	return ids, nil
 }
 
+// Count gives how many of a tenant's dead letters are open, and how many of all are newer than a time.
+func (d DeadLetters) Count(ctx context.Context, tenant string, since time.Time) (open, newer int, err error) {
+	for _, isOpen := range []bool{true, false} {
+		for name, err := range d.All(ctx, tenant, isOpen, "") {
+			if err != nil {
+				return 0, 0, err
+			}
+			if isOpen {
+				open++
+			}
+			if name < deadName(since, "") { // the newest are first
+				newer++
+			}
+		}
+	}
+	return open, newer, nil
+}
+
 // Settle changes a dead letter that was dealt with, and takes it out of the open ones; ErrNotFound if there is none.
 func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (Grave, error) {
 	g, err := d.Find(ctx, tenant, id)

@@ -11,6 +11,7 @@ type System struct {
 	Workers    []WorkerInfo `json:"workers,omitempty" doc:"of the whole installation"`
 	Kinds      []KindLoad   `json:"kinds,omitempty" doc:"your own tasks"`
 	Throughput *Throughput  `json:"throughput,omitempty" doc:"your own tasks"`
+	Dead       *DeadLoad    `json:"dead_letters,omitempty" doc:"your own"`
 }
 
 // Queue is a task queue of Temporal.
@@ -52,7 +53,14 @@ type KindLoad struct {
 
 // Throughput is how many tasks end.
 type Throughput struct {
-	PerMinute float64 `json:"per_minute" doc:"over the last five minutes"`
+	PerMinute       float64 `json:"per_minute" doc:"over the last five minutes"`
+	FailedPerMinute float64 `json:"failed_per_minute" doc:"those of them that failed"`
+}
+
+// DeadLoad is how many dead letters there are.
+type DeadLoad struct {
+	Open      int     `json:"open" doc:"they wait for a person"`
+	PerMinute float64 `json:"per_minute" doc:"new ones, over the last five minutes"`
 }
 
 // WorkerReport is what a worker tells of itself, for System.

@@ -334,7 +334,7 @@ func (f *Tasks) System(context.Context, string) (task.System, error) {
 		Object: "system", At: time.Now().UTC(), Queues: []task.Queue{{Name: "queue"}},
 		Lanes:   []task.LaneState{{Provider: "simulated", Open: true, Limit: 50}},
 		Workers: []task.WorkerInfo{{Identity: "1@host", Queues: []string{"queue"}, LastSeen: time.Now().UTC(), Used: new(1), Free: new(49)}},
-		Kinds:   []task.KindLoad{{Kind: "summary", Succeeded: 1, P50: new(1.5), P95: new(2.5)}}, Throughput: &task.Throughput{PerMinute: 0.2},
+		Kinds:   []task.KindLoad{{Kind: "summary", Succeeded: 1, P50: new(1.5), P95: new(2.5)}}, Throughput: &task.Throughput{PerMinute: 0.2}, Dead: &task.DeadLoad{Open: 1},
 	}, nil
 }
 

@@ -27,11 +27,13 @@ export async function system({ root, signal }) {
 
 const sum = (list, name) => (list || []).reduce((n, one) => n + (one[name] || 0), 0);
 
-function draw({ queues, lanes, workers, kinds, throughput }) {
+function draw({ queues, lanes, workers, kinds, throughput, dead_letters: dead }) {
   const figure = (name, value, tone = "") => value !== undefined && el("div", { class: "card figure " + tone }, el("b", {}, value), el("span", { class: "soft" }, t("system." + name)));
   const closed = lanes?.filter((l) => !l.open).length;
   return [
     el("div", { class: "figures" }, throughput && figure("throughput", number(throughput.per_minute ?? 0, { maximumFractionDigits: 1 })),
+      throughput && figure("failing", number(throughput.failed_per_minute ?? 0, { maximumFractionDigits: 1 }), throughput.failed_per_minute ? "bad" : ""),
+      dead && figure("dead", number(dead.open), dead.open ? "warn" : ""),
       queues && figure("backlog", number(sum(queues, "backlog")), sum(queues, "backlog") ? "warn" : ""),
       workers && figure("workers", number(workers.length), workers.length ? "" : "bad"), lanes && figure("closed", number(closed), closed ? "warn" : "")),
     table("kinds", kinds, [["kind", (k) => named("kind", k.kind)], ["running", num("running")], ["succeeded", num("succeeded")], ["failed", num("failed")],
@@ -43,8 +45,6 @@ function draw({ queues, lanes, workers, kinds, throughput }) {
       ["slots", slots], ["seen", (w) => w.last_seen && since(w.last_seen)]]),
   ];
 }
-
-const tellsDead = (k) => k.dead_letters !== undefined;
 
 const num = (name) => (row) => (row[name] === undefined ? "" : number(row[name]));
 

@@ -334,6 +334,8 @@ export const words = {
   "system.lead": ["What waits, what is held up, and who works.", "哪些在等待，哪些受阻，谁在工作。"],
   "system.none": ["None.", "无。"],
   "system.throughput": ["tasks a minute", "每分钟任务数"],
+  "system.dead": ["open dead letters", "未处理的死信"],
+  "system.failing": ["failures a minute", "每分钟失败数"],
   "system.backlog": ["Waiting", "等待"],
   "system.closed": ["lanes closed", "已关闭的通道"],
   "system.kinds": ["Kinds", "类型"],

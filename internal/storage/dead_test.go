@@ -1,0 +1,32 @@
+package storage_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// What was dealt with is open no more, and counts as new all the same.
+func TestDeadLetters_count(t *testing.T) {
+	for name, bucket := range buckets(t) {
+		t.Run(name, func(t *testing.T) {
+			letters, now := storage.NewDeadLetters(bucket), time.Now()
+			for id, age := range map[string]time.Duration{"task_a": time.Minute, "task_b": 2 * time.Minute, "task_c": time.Hour} {
+				g := storage.Grave{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: now.Add(-age)}}
+				require.NoError(t, letters.Bury(t.Context(), "acme", g))
+			}
+			_, err := letters.Settle(t.Context(), "acme", "task_b", func(d *task.DeadLetter) { d.Status = task.DeadDiscarded })
+			require.NoError(t, err)
+			open, newer, err := letters.Count(t.Context(), "acme", now.Add(-5*time.Minute))
+			require.NoError(t, err)
+			require.Equal(t, []int{2, 2}, []int{open, newer})
+			open, newer, err = letters.Count(t.Context(), "other", now.Add(-5*time.Minute))
+			require.NoError(t, err)
+			require.Zero(t, open+newer)
+		})
+	}
+}
