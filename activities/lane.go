@@ -24,7 +24,7 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 		q.heart.note(func(b *Beat) { b.Waiting = true })
 		began := time.Now()
 		waiting, end := entrance(ctx)
-		pass, err := q.target().Lane.Enter(waiting, q.task.Tenant, q.tokens, lanePatience)
+		pass, err := q.target().Lane.Enter(waiting, lane.Caller{Tenant: q.task.Tenant, Task: q.task.ID}, q.tokens, lanePatience)
 		end()
 		q.heart.note(func(b *Beat) { b.Waiting = false })
 		if q.Meter != nil {

@@ -131,7 +131,7 @@ func (s *submission) enter(ctx context.Context) (*lane.Pass, error) {
 	s.heart.note(func(b *Beat) { b.Waiting = true })
 	waiting, end := entrance(ctx)
 	defer end()
-	pass, err := s.Videos.Lane.Enter(waiting, s.req.Task.Tenant, 0, lanePatience)
+	pass, err := s.Videos.Lane.Enter(waiting, lane.Caller{Tenant: s.req.Task.Tenant, Task: s.req.Task.ID}, 0, lanePatience)
 	s.heart.note(func(b *Beat) { b.Waiting = false })
 	closed, ok := errors.AsType[*lane.Closed](err)
 	switch {

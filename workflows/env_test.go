@@ -153,8 +153,8 @@ func part(i int) string { return fmt.Sprintf("[part-%03d]", i) }
 // does not.
 type openGate struct{}
 
-func (openGate) Enter(ctx context.Context, tenant string, tokens int, patience time.Duration) (*lane.Pass, error) {
-	return lane.New(lane.Limits{}).Enter(ctx, tenant, tokens, patience)
+func (openGate) Enter(ctx context.Context, of lane.Caller, tokens int, patience time.Duration) (*lane.Pass, error) {
+	return lane.New(lane.Limits{}).Enter(ctx, of, tokens, patience)
 }
 
 // price gives every token a price, in whole units of money.

@@ -68,14 +68,14 @@ type Pass struct {
 // Enter waits until a call of about so many tokens may be made for a tenant, at most for as long as
 // patience. Beyond that it gives *Closed at once, when that can be foreseen; the error is ctx's own
 // when that ends first.
-func (l *Lane) Enter(ctx context.Context, tenant string, tokens int, patience time.Duration) (*Pass, error) {
+func (l *Lane) Enter(ctx context.Context, of Caller, tokens int, patience time.Duration) (*Pass, error) {
 	l.mu.Lock()
 	now := time.Now()
 	if until, why := l.closed, l.why; until.Sub(now) > patience || why != nil && until.After(now) {
 		l.mu.Unlock()
 		return nil, &Closed{Until: until, Why: why}
 	}
-	w := &waiter{tenant: tenant, tokens: float64(tokens), ready: make(chan *Closed, 1)}
+	w := &waiter{caller: of, tokens: float64(tokens), ready: make(chan *Closed, 1)}
 	l.queue.push(w)
 	l.admit(now)
 	l.mu.Unlock()

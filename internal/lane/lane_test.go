@@ -24,7 +24,7 @@ func flow(t *testing.T, l *lane.Lane, n, tokens int, lasting time.Duration) []ti
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			pass, err := l.Enter(t.Context(), "acme", tokens, patient)
+			pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, tokens, patient)
 			require.NoError(t, err)
 			began[i] = time.Since(start)
 			time.Sleep(lasting)
@@ -77,12 +77,12 @@ func TestLane_tokensAreCorrected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Tokens: 60_000})
 		for range 60 {
-			pass, err := l.Enter(t.Context(), "acme", 100, patient)
+			pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 100, patient)
 			require.NoError(t, err)
 			pass.Done(lane.Outcome{Tokens: 2000})
 		}
 		start := time.Now()
-		_, err := l.Enter(t.Context(), "acme", 100, patient)
+		_, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 100, patient)
 		require.NoError(t, err)
 		require.Greater(t, time.Since(start), time.Second, "what was used beyond the estimate is owed")
 	})
@@ -111,7 +111,7 @@ func TestLane_closesForAllAndReopensGently(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 8})
 		var passes []*lane.Pass
 		for range 4 {
-			pass, err := l.Enter(t.Context(), "acme", 0, patient)
+			pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 			require.NoError(t, err)
 			passes = append(passes, pass)
 		}
@@ -135,11 +135,11 @@ func TestLane_closesForAllAndReopensGently(t *testing.T) {
 func TestLane_longWaitsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 1, Requests: 600})
-		pass, err := l.Enter(t.Context(), "acme", 0, patient)
+		pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 		require.NoError(t, err)
 		pass.Done(lane.Outcome{Throttled: true, RetryAfter: 90 * time.Second})
 		start := time.Now()
-		_, err = l.Enter(t.Context(), "acme", 0, 30*time.Second)
+		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, 30*time.Second)
 		closed, ok := errors.AsType[*lane.Closed](err)
 		require.True(t, ok)
 		require.Zero(t, time.Since(start))
@@ -147,9 +147,9 @@ func TestLane_longWaitsLeave(t *testing.T) {
 		require.NoError(t, closed.Why)
 
 		time.Sleep(90 * time.Second)
-		busy, err := l.Enter(t.Context(), "acme", 0, patient)
+		busy, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 		require.NoError(t, err)
-		_, err = l.Enter(t.Context(), "acme", 0, 30*time.Second)
+		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, 30*time.Second)
 		require.Error(t, err, "behind a call that does not end")
 		require.Equal(t, 120*time.Second, time.Since(start))
 		busy.Done(lane.Outcome{})
@@ -160,48 +160,52 @@ func TestLane_longWaitsLeave(t *testing.T) {
 func TestLane_stops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, used := lane.New(lane.Limits{Concurrency: 1}), errors.New("no money left")
-		pass, err := l.Enter(t.Context(), "acme", 0, patient)
+		pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 		require.NoError(t, err)
 		waiting := make(chan error)
 		go func() {
-			_, err := l.Enter(t.Context(), "acme", 0, patient)
+			_, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 			waiting <- err
 		}()
 		synctest.Wait()
 		pass.Done(lane.Outcome{Stop: used})
 		require.ErrorIs(t, <-waiting, used)
-		_, err = l.Enter(t.Context(), "other", 0, patient)
+		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "other"}, 0, patient)
 		require.ErrorIs(t, err, used)
 		time.Sleep(6 * time.Minute)
-		_, err = l.Enter(t.Context(), "acme", 0, patient)
+		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 		require.NoError(t, err, "somebody may have paid")
 	})
 }
 
-func TestLane_fairAmongTenants(t *testing.T) {
+// Tenants have their turns, and so have the tasks of each.
+func TestLane_fair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 1})
 		var mu sync.Mutex
-		var order []string
+		var order []lane.Caller
 		var all sync.WaitGroup
-		enter := func(tenant string) {
+		enter := func(of lane.Caller) {
 			all.Go(func() {
-				pass, err := l.Enter(t.Context(), tenant, 0, patient)
+				pass, err := l.Enter(t.Context(), of, 0, patient)
 				require.NoError(t, err)
 				mu.Lock()
-				order = append(order, tenant)
+				order = append(order, of)
 				mu.Unlock()
 				time.Sleep(time.Second)
 				pass.Done(lane.Outcome{})
 			})
 			synctest.Wait()
 		}
+		batch, question, other := lane.Caller{Tenant: "large", Task: "batch"}, lane.Caller{Tenant: "large", Task: "question"}, lane.Caller{Tenant: "small", Task: "batch"}
 		for range 20 {
-			enter("large")
+			enter(batch)
 		}
-		enter("small")
+		enter(question)
+		enter(other)
+		enter(other)
 		all.Wait()
-		require.Contains(t, order[:3], "small", "%v", order)
+		require.Equal(t, []lane.Caller{batch, batch, other, question, other, batch, batch}, order[:7])
 	})
 }
 
@@ -213,7 +217,7 @@ func TestLane_leaving(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
 			go func() {
 				defer cancel()
-				if pass, err := l.Enter(ctx, fmt.Sprint(i%3), 0, patient); err == nil {
+				if pass, err := l.Enter(ctx, lane.Caller{Tenant: fmt.Sprint(i % 3), Task: fmt.Sprint(i % 5)}, 0, patient); err == nil {
 					time.Sleep(20 * time.Millisecond)
 					pass.Done(lane.Outcome{})
 				} else {
@@ -231,7 +235,7 @@ func TestLane_learns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Requests: 6000})
 		for _, told := range []float64{60_000, 60} {
-			pass, err := l.Enter(t.Context(), "acme", 0, patient)
+			pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 			require.NoError(t, err)
 			pass.Done(lane.Outcome{Limits: lane.Limits{Requests: told}})
 		}
@@ -248,7 +252,7 @@ func TestLane_learnsWhatCallsUse(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range began {
 			all.Go(func() {
-				pass, err := l.Enter(t.Context(), "acme", 600, patient)
+				pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 600, patient)
 				require.NoError(t, err)
 				began[i] = time.Since(start)
 				time.Sleep(5 * time.Second)
@@ -265,13 +269,13 @@ func TestLane_learnsWhatCallsUse(t *testing.T) {
 func TestLane_givesUpWhileTurnedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 1})
-		pass, err := l.Enter(t.Context(), "acme", 1, patient)
+		pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 1, patient)
 		require.NoError(t, err)
 		ctx, giveUp := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for range 40 {
 			all.Go(func() {
-				_, err := l.Enter(ctx, "acme", 1, patient)
+				_, err := l.Enter(ctx, lane.Caller{Tenant: "acme"}, 1, patient)
 				require.Error(t, err)
 			})
 		}
@@ -281,9 +285,9 @@ func TestLane_givesUpWhileTurnedAway(t *testing.T) {
 		all.Wait()
 
 		time.Sleep(10 * time.Minute) // it is open again
-		_, err = l.Enter(t.Context(), "acme", 1, time.Second)
+		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 1, time.Second)
 		require.NoError(t, err)
-		_, err = l.Enter(t.Context(), "acme", 1, time.Second)
+		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 1, time.Second)
 		require.Error(t, err, "one at a time")
 	})
 }

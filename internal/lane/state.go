@@ -15,10 +15,7 @@ type State struct {
 func (l *Lane) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := State{Limits: l.limits, InFlight: l.inFlight}
-	for _, line := range l.queue.waiting {
-		s.Waiting += len(line)
-	}
+	s := State{Limits: l.limits, InFlight: l.inFlight, Waiting: l.queue.len()}
 	if l.closed.After(time.Now()) {
 		s.Until, s.Why = l.closed, l.why
 	}

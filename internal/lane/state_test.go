@@ -13,12 +13,12 @@ func TestState(t *testing.T) {
 	t.Parallel()
 	l := New(Limits{Concurrency: 1, Requests: 60})
 	require.Equal(t, State{Limits: Limits{Concurrency: 1, Requests: 60}}, l.State())
-	pass, err := l.Enter(t.Context(), "a", 1, time.Second)
+	pass, err := l.Enter(t.Context(), Caller{Tenant: "a"}, 1, time.Second)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error)
 	go func() {
-		_, err := l.Enter(ctx, "b", 1, time.Minute)
+		_, err := l.Enter(ctx, Caller{Tenant: "b"}, 1, time.Minute)
 		left <- err
 	}()
 	require.Eventually(t, func() bool { return l.State().Waiting == 1 }, 10*time.Second, time.Millisecond)

@@ -31,7 +31,7 @@ type Wire interface {
 
 // Gate lets calls to a provider in: lane.Lane.
 type Gate interface {
-	Enter(ctx context.Context, tenant string, tokens int, patience time.Duration) (*lane.Pass, error)
+	Enter(ctx context.Context, of lane.Caller, tokens int, patience time.Duration) (*lane.Pass, error)
 }
 
 // Model is what is known of one model of a provider. A provider is asked for others by their name alone.
