@@ -75,6 +75,8 @@ func TestDashboard_everyKind(t *testing.T) {
 	}
 	w.Visit("/")
 	w.Until("document.querySelectorAll('tbody tr .state.succeeded').length === 7")
+	w.Until("document.querySelectorAll('tbody tr .headline').length === 7")
+	require.Contains(t, w.Text("tbody"), "Summarise note")
 	w.Visit("/system")
 	w.Until("document.querySelectorAll('#workers tbody tr').length === 1")
 }

@@ -28,17 +28,17 @@ func startChild(ctx workflow.Context, parent Facts, id string, made activities.C
 	facts := Facts{
 		ID: id, Kind: made.Kind, Tenant: parent.Tenant, Lineage: id, Labels: parent.Labels, Priority: parent.Priority,
 		Model: parent.Model, Queue: parent.Queue, CreatedAt: workflow.Now(ctx).UTC(), Deadline: parent.Deadline, Budget: budget, Parent: parent.ID,
-		InputKey: made.InputKey,
+		Headline: made.Headline, InputKey: made.InputKey,
 	}
-	err = employ(ctx, childTask(facts, made.Headline), made.Kind, Start{Facts: facts}, &ending)
+	err = employ(ctx, childTask(facts), made.Kind, Start{Facts: facts}, &ending)
 	return ending, err
 }
 
 // childTask is for a child workflow that is a task.
-func childTask(f Facts, headline string) workflow.ChildWorkflowOptions {
+func childTask(f Facts) workflow.ChildWorkflowOptions {
 	kind, _ := Find(f.Kind)
 	first := FirstSnapshot(kind, f)
-	options := child(f.ID, headline)
+	options := child(f.ID, f.Headline)
 	options.Memo = map[string]any{MemoFacts: f, MemoState: first}
 	options.TypedSearchAttributes = f.Attributes(first)
 	return options

@@ -197,8 +197,8 @@ func (r *replays) again(ctx workflow.Context, done *activities.ReplayDone) error
 // begin starts a replay as a task that outlives this one; nil if it was started before, by somebody else.
 func (r *replays) begin(ctx workflow.Context, ready readyReplay) (workflow.ChildWorkflowFuture, error) {
 	facts := ready.Facts
-	facts.Queue = ready.Queue
-	options := childTask(facts, ready.Headline)
+	facts.Queue, facts.Headline = ready.Queue, ready.Headline
+	options := childTask(facts)
 	options.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_ABANDON
 	options.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	free, _ := workflow.NewDisconnectedContext(ctx) // a cancel is not its own

@@ -45,6 +45,7 @@ type Facts struct {
 	Scope     task.Scope       `json:",omitempty"` // of the replay
 	Kept      int              `json:",omitempty"` // items of that task that succeeded, when they are kept
 	Keep      *activities.Kept `json:",omitempty"` // whose succeeded items are kept; nil for none
+	Headline  string           `json:",omitempty"` // the input in a line, for lists
 	InputKey  string           // of the input in the bucket
 	Notify    string           // key of who wants to hear of it; "" for nobody
 	BodyHash  string           // of the request, to tell a repeated one from another

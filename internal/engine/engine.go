@@ -235,7 +235,7 @@ func newID(d task.Draft) string {
 	return "task_" + strings.ToLower(text[:26])
 }
 
-func startOptions(kind workflows.Kind, f workflows.Facts, headline string) client.StartWorkflowOptions {
+func startOptions(kind workflows.Kind, f workflows.Facts) client.StartWorkflowOptions {
 	first := workflows.FirstSnapshot(kind, f)
 	options := client.StartWorkflowOptions{
 		ID: f.ID, TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout,
@@ -244,7 +244,7 @@ func startOptions(kind workflows.Kind, f workflows.Facts, headline string) clien
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		Memo:                                     map[string]any{workflows.MemoFacts: f, workflows.MemoState: first},
 		TypedSearchAttributes:                    f.Attributes(first),
-		StaticSummary:                            headline,
+		StaticSummary:                            f.Headline,
 		StaticDetails:                            fmt.Sprintf("**%s** for tenant `%s`", kind.Title, f.Tenant),
 		Priority:                                 temporal.Priority{PriorityKey: f.Priority, FairnessKey: f.Tenant},
 	}

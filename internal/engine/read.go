@@ -124,7 +124,7 @@ func (e *Engine) whole(ctx context.Context, d description) (t task.Task, text []
 // build puts a task together from its memo and from what Temporal knows.
 func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.Task {
 	t := task.Task{
-		ID: f.ID, Object: "task", Kind: f.Kind, Tenant: f.Tenant, Labels: f.Labels, Priority: f.Priority, Model: f.Model,
+		ID: f.ID, Object: "task", Kind: f.Kind, Headline: f.Headline, Tenant: f.Tenant, Labels: f.Labels, Priority: f.Priority, Model: f.Model,
 		CreatedAt: f.CreatedAt, ScheduledAt: f.StartAt, DeadlineAt: f.Deadline,
 		Status: s.State, Outcome: s.Outcome, Revision: s.Revision, UpdatedAt: s.UpdatedAt, Progress: s.Progress,
 		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID), Parent: f.Parent, InputRequests: s.Requests, DeadLetter: s.Dead, ReplayOf: f.ReplayOf,

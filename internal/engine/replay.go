@@ -130,7 +130,8 @@ func (e *Engine) start(ctx context.Context, f workflows.Facts, in workflows.Inpu
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
-	_, err := e.Client.ExecuteWorkflow(ctx, startOptions(kind, f, in.Headline()), kind.Name, workflows.Start{Facts: f})
+	f.Headline = in.Headline()
+	_, err := e.Client.ExecuteWorkflow(ctx, startOptions(kind, f), kind.Name, workflows.Start{Facts: f})
 	if is[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		return task.Task{}, err
 	}

@@ -45,6 +45,7 @@ type Task struct {
 	ID          string            `json:"id"`
 	Object      string            `json:"object" enum:"task"`
 	Kind        string            `json:"kind"`
+	Headline    string            `json:"headline,omitempty" doc:"what it is about, in a line"`
 	Status      State             `json:"status"`
 	Done        bool              `json:"done" doc:"true once the status is final"`
 	Outcome     Outcome           `json:"outcome,omitempty"`

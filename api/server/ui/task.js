@@ -58,14 +58,14 @@ export function task({ root, signal, given: [id] }) {
   });
 }
 
-const pickHead = ({ id, kind, labels, created_at, simulated, replay_of, parent }) => ({ id, kind, labels, created_at, simulated, replay_of, parent });
+const pickHead = ({ id, kind, headline, labels, created_at, simulated, replay_of, parent }) => ({ id, kind, headline, labels, created_at, simulated, replay_of, parent });
 
 function heading(v, urls, status) {
   const from = (word, other) => other && el("a", { href: "/tasks/" + encodeURIComponent(other) }, t(word));
   return el("div", { class: "head" },
     el("div", { class: "grow" },
       el("a", { href: "/", class: "soft back" }, "← " + t("nav.tasks")),
-      el("h1", {}, named("kind", v.kind)),
+      el("h1", {}, named("kind", v.kind)), v.headline && el("p", { class: "headline" }, v.headline),
       el("p", { class: "soft meta" }, el("code", { id: "task-id" }, v.id), since(v.created_at), from("task.replayof", v.replay_of), from("task.parent", v.parent),
         Object.entries(v.labels || {}).map(([k, x]) => el("a", { class: "tag", href: "/?" + new URLSearchParams({ label: `${k}:${x}` }) }, `${k}: ${x}`)),
         v.simulated && el("span", { class: "tag warn" }, t("task.simulated")))),

@@ -118,7 +118,7 @@ const nothingYet = () => [el("h2", {}, t("list.none")), el("p", { class: "soft" 
 function row(task) {
   const labels = Object.entries(task.labels || {}).map(([k, v]) => el("span", { class: "tag" }, `${k}: ${v}`));
   return el("tr", { "data-id": task.id },
-    el("td", {}, el("a", { href: "/tasks/" + encodeURIComponent(task.id), class: "whole" }, named("kind", task.kind)), el("code", { class: "soft" }, task.id), labels),
+    el("td", {}, el("a", { href: "/tasks/" + encodeURIComponent(task.id), class: "whole" }, named("kind", task.kind)), task.headline && el("div", { class: "headline" }, task.headline), el("code", { class: "soft" }, task.id), labels),
     el("td", {}, stateOf(task)),
     el("td", {}, bar(task), el("div", { class: "soft" }, standing(task)), troubleLine(task)),
     el("td", { class: "soft" }, since(task.created_at)),
