@@ -79,9 +79,12 @@ type replays struct {
 	ReplaysCarry
 	run     *Run
 	running int
+	turns   turns
+	old     bool // its history is from before there were turns: it waits after each
 }
 
 func (r *replays) do(ctx workflow.Context) error {
+	r.old = workflow.GetVersion(ctx, "turns of replays", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	if len(r.Plan.IDs) == 0 {
 		req := activities.PlanRequest{Task: r.run.Facts.task(), InputKey: r.run.Facts.InputKey}
 		if err := workflow.ExecuteActivity(documentWork(ctx, "look for dead letters"), call.PlanReplays, req).Get(ctx, &r.Plan); err != nil {
@@ -107,7 +110,7 @@ func (r *replays) do(ctx workflow.Context) error {
 // upTo starts replays up to one, at the rate that was asked for, and waits for their ends. A run whose history grows long starts no more.
 func (r *replays) upTo(ctx workflow.Context, end int) {
 	for r.Next < end && ctx.Err() == nil && !historyLong(ctx) {
-		if workflow.Await(ctx, func() bool { return r.running < replaysAtOnce }) != nil || pass(ctx) != nil {
+		if workflow.Await(ctx, func() bool { return r.running < replaysAtOnce }) != nil || r.turn(ctx) != nil || pass(ctx) != nil {
 			break
 		}
 		n := r.Next
@@ -119,12 +122,43 @@ func (r *replays) upTo(ctx workflow.Context, end int) {
 			r.show(ctx)
 		})
 		r.show(ctx)
-		pause := time.Minute / time.Duration(r.Plan.PerMinute)
-		if r.Next < end && workflow.Sleep(ctx, pause) != nil {
+		if r.old && r.Next < end && workflow.Sleep(ctx, r.every()) != nil {
 			break
 		}
 	}
 	_ = workflow.Await(ctx, func() bool { return r.running == 0 }) // a cancel leaves those that run
+}
+
+// every is the time between two replays, at the rate that was asked for.
+func (r *replays) every() time.Duration { return time.Minute / time.Duration(r.Plan.PerMinute) }
+
+// turn waits until the next replay may be started.
+func (r *replays) turn(ctx workflow.Context) error {
+	if r.old {
+		return nil
+	}
+	return workflow.Sleep(ctx, r.turns.next(workflow.Now(ctx), r.every()))
+}
+
+// turns are when something may be done that is done so often and not more.
+type turns struct {
+	due time.Time // when the next is due; zero before the first
+}
+
+// timerLag is how late a timer of Temporal's may be: what came due by then is made up for.
+const timerLag = 2 * time.Second
+
+// next is how long to wait for the next turn; 0 or less is not at all.
+func (t *turns) next(now time.Time, every time.Duration) time.Duration {
+	switch late := now.Sub(t.due); {
+	case t.due.IsZero():
+		t.due = now
+	case late > timerLag:
+		t.due = now.Add(-timerLag)
+	}
+	wait := t.due.Sub(now)
+	t.due = t.due.Add(every)
+	return wait
 }
 
 func (r *replays) finish(ctx workflow.Context, why *task.Error) (finished activities.Finished, err error) {

@@ -46,9 +46,16 @@ func deadPrefix(tenant string, open bool) string {
 	return "dead/" + tenant + "/settled/"
 }
 
+// deadIndex is where it is kept under which name the dead letter of a task is: thousands of them are found one by one when they are run again.
+func deadIndex(tenant, id string) string { return "dead/" + tenant + "/names/" + id + ".json" }
+
 // Bury keeps a dead letter. Again with the same time it is the same one.
 func (d DeadLetters) Bury(ctx context.Context, tenant string, g Grave) error {
-	return d.bucket.PutJSON(ctx, deadPrefix(tenant, true)+deadName(g.At, g.ID), g)
+	name := deadName(g.At, g.ID)
+	if err := d.bucket.PutJSON(ctx, deadIndex(tenant, g.ID), name); err != nil {
+		return err
+	}
+	return d.bucket.PutJSON(ctx, deadPrefix(tenant, true)+name, g)
 }
 
 // All gives the names of a tenant's dead letters, the newest first, from the one behind a cursor on. Each name is a cursor.
@@ -74,17 +81,15 @@ func (d DeadLetters) Read(ctx context.Context, tenant string, open bool, name st
 
 // Find gives the dead letter of a task, open or settled; ErrNotFound if there is none.
 func (d DeadLetters) Find(ctx context.Context, tenant, id string) (Grave, error) {
-	for _, open := range []bool{true, false} {
-		for name, err := range d.All(ctx, tenant, open, "") {
-			if err != nil {
-				return Grave{}, err
-			}
-			if strings.HasSuffix(name, "-"+id+".json") {
-				return d.Read(ctx, tenant, open, name)
-			}
-		}
+	var name string
+	if err := d.bucket.GetJSON(ctx, deadIndex(tenant, id), &name); err != nil {
+		return Grave{}, err
 	}
-	return Grave{}, ErrNotFound
+	g, err := d.Read(ctx, tenant, true, name)
+	if errors.Is(err, ErrNotFound) {
+		g, err = d.Read(ctx, tenant, false, name)
+	}
+	return g, err
 }
 
 // IDs are the tasks of all dead letters of a tenant.

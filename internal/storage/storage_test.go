@@ -240,3 +240,33 @@ func TestBucket_listWhileWriting(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, writers*each)
 }
+
+// A dead letter is found by its task, open or settled, among those of its tenant alone, and without looking through all of them.
+func TestDeadLetters_find(t *testing.T) {
+	t.Parallel()
+	b, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	letters := storage.NewDeadLetters(b)
+	at := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+	for _, id := range []string{"task_a", "task_b"} {
+		require.NoError(t, letters.Bury(t.Context(), "acme", storage.Grave{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: at}}))
+	}
+	g, err := letters.Find(t.Context(), "acme", "task_b")
+	require.NoError(t, err)
+	require.Equal(t, task.DeadOpen, g.Status)
+	_, err = letters.Settle(t.Context(), "acme", "task_b", func(d *task.DeadLetter) { d.Status = task.DeadDiscarded })
+	require.NoError(t, err)
+	g, err = letters.Find(t.Context(), "acme", "task_b")
+	require.NoError(t, err)
+	require.Equal(t, task.DeadDiscarded, g.Status)
+	g, err = letters.Find(t.Context(), "acme", "task_a")
+	require.NoError(t, err)
+	require.Equal(t, task.DeadOpen, g.Status)
+	for tenant, id := range map[string]string{"other": "task_a", "acme": "task_c"} {
+		_, err = letters.Find(t.Context(), tenant, id)
+		require.ErrorIs(t, err, storage.ErrNotFound)
+	}
+	ids, err := letters.IDs(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{"task_a": true, "task_b": true}, ids)
+}
