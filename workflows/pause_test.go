@@ -92,3 +92,27 @@ func TestPause_cancel(t *testing.T) {
 		})
 	}
 }
+
+// What a person says to a paused agent is kept for when it goes on, and nothing is done before that.
+func TestPause_duringApproval(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.startAgent(task.AgentInput{Goal: "book", Tools: []task.ToolSpec{book}}, uses("book", "room"), says("done"))
+	b.env.OnActivity("HoldCalls", mock.Anything, mock.Anything).Return(nil)
+	at := func(minute int, do func()) { b.env.RegisterDelayedCallback(do, time.Duration(minute)*time.Minute) }
+	at(1, func() {
+		require.Equal(t, task.InputRequired, b.state().State)
+		b.env.SignalWorkflow(workflows.SignalPause, workflows.Pause{On: true})
+		b.env.SignalWorkflow(workflows.SignalPause, workflows.Pause{On: true, Reason: "twice"})
+	})
+	at(2, func() { b.reply(task.Reply{Request: "call-1-1", Action: task.Approve}) })
+	at(3, func() {
+		require.Equal(t, task.Paused, b.state().State)
+		require.Empty(t, b.tools.made(), "an approved call waits, too")
+		b.env.SignalWorkflow(workflows.SignalPause, workflows.Pause{})
+	})
+	s := b.run(facts)
+	require.Equal(t, task.Succeeded, s.State, "%v", b.env.GetWorkflowError())
+	require.Len(t, b.tools.made(), 1)
+	require.Nil(t, s.Held)
+}
