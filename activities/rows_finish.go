@@ -25,11 +25,12 @@ type RowsReceipt struct {
 	Rows      int        `json:"rows"`
 	Succeeded int        `json:"succeeded"`
 	Failed    int        `json:"failed"`
-	Cancelled int        `json:"cancelled"` // left without an outcome
-	Copies    int        `json:"copies"`    // rows with the text of an earlier one, which cost nothing
-	Calls     int        `json:"calls"`     // made for them, the failed ones included
-	Saved     int        `json:"saved"`     // calls fewer than if no rows had shared one
-	Model     string     `json:"model"`     // that was asked for
+	Cancelled int        `json:"cancelled"`           // left without an outcome
+	Copies    int        `json:"copies"`              // rows with the text of an earlier one, which cost nothing
+	Calls     int        `json:"calls"`               // made for them, the failed ones included
+	Saved     int        `json:"saved"`               // calls fewer than if no rows had shared one
+	Model     string     `json:"model"`               // that was asked for
+	Simulated bool       `json:"simulated,omitempty"` // no model was asked: the answers are made up
 	Usage     task.Usage `json:"usage"`
 	Seconds   float64    `json:"seconds"`
 	Output    string     `json:"output,omitempty"` // artifact: the results in the order of the input
@@ -102,6 +103,7 @@ func (c *rowsClosing) write(ctx context.Context) error {
 	}
 	r.Output, r.Errors = name, rowsErrors
 	r.Saved, c.finished.Usage = max(r.Saved, 0), &r.Usage
+	r.Simulated = c.finished.Simulated
 	return nil
 }
 

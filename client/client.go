@@ -141,7 +141,14 @@ type NewTask struct {
 	StartAt  string            `json:"start_at,omitempty"`
 	Deadline string            `json:"deadline,omitempty"`
 	Model    string            `json:"model,omitempty"`
+	Budget   float64           `json:"budget,omitempty"` // the most it may cost; 0 means no limit
 	Webhook  *task.Webhook     `json:"webhook,omitempty"`
+	Notify   *Notify           `json:"notify,omitempty"`
+}
+
+// Notify is who is told how a task goes beside its webhook.
+type Notify struct {
+	Email string `json:"email"`
 }
 
 // Create starts a task. With the same key and body it may be repeated: the task is the same.

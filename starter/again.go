@@ -112,7 +112,7 @@ func (c *cli) deadGroups() *cobra.Command {
 				return c.orJSON(groups, err)
 			}
 			for _, g := range groups {
-				c.print("%s  %4d tasks  %5d items  %s, %s: %s\n    %s\n    %s", g.Fingerprint, g.Tasks, g.Items, g.Kind, g.Step, g.Code, g.Cause, g.Fix)
+				c.print("%s  %s  %s  %s, %s: %s\n    %s\n    %s", g.Fingerprint, counted(g.Tasks, "task"), counted(g.Items, "item"), g.Kind, g.Step, g.Code, g.Cause, g.Fix)
 			}
 			return nil
 		},
@@ -128,7 +128,7 @@ func (c *cli) deadShow() *cobra.Command {
 				return c.orJSON(d, err)
 			}
 			c.print("%s  %s, %s\n%s", d.ID, d.Kind, d.Status, d.Headline)
-			c.print("done      %d of %d, %d requests%s", d.Counts.Succeeded, d.Counts.Total, d.Usage.Requests, cost(d.Usage))
+			c.print("done      %d of %d, %s%s", d.Counts.Succeeded, d.Counts.Total, counted(d.Usage.Requests, "request"), cost(d.Usage))
 			for _, f := range d.Failures {
 				c.print("failed    %d at step %s: %s", f.Count, f.Step, reason(f.Example.Error))
 			}

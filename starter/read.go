@@ -62,7 +62,7 @@ func (c *cli) show(t task.Task) error {
 	for _, id := range slices.Sorted(maps.Keys(t.InputRequests)) {
 		c.print("asks      %s: %s", id, wanted(t.InputRequests[id]))
 	}
-	c.print("usage     %d requests, %d tokens in, %d out%s", t.Usage.Requests, t.Usage.InputTokens, t.Usage.OutputTokens, cost(t.Usage))
+	c.print("usage     %s, %d tokens in, %d out%s", counted(t.Usage.Requests, "request"), t.Usage.InputTokens, t.Usage.OutputTokens, cost(t.Usage))
 	if t.Usage.VideoSeconds > 0 {
 		c.print("video     %g seconds", t.Usage.VideoSeconds)
 	}
@@ -326,4 +326,12 @@ func (c *cli) table(rows [][]string) error {
 		}
 	}
 	return w.Flush()
+}
+
+// counted is so many of something in words.
+func counted[N int | int64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }

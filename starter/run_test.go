@@ -76,7 +76,7 @@ func TestSubmit_uploadsAndPassesOn(t *testing.T) {
 	d := newDesk(t, nil)
 	path := d.write("年报.txt", "report text")
 	code, out, errOut := d.runIn(t.Context(), "from a pipe", "submit", "summary", path, "https://example.com/a.pdf?x=1", "-",
-		"--words", "200", "--digest", "--set", "language=zh", "--label", "project=atlas", "--label", "n=1", "--priority", "2", "--delay", "90s", "--deadline", "2h", "--model", "m")
+		"--words", "200", "--digest", "--set", "language=zh", "--label", "project=atlas", "--label", "n=1", "--priority", "2", "--delay", "90s", "--deadline", "2h", "--model", "m", "--budget", "1.5", "--notify", "ops@example.com")
 	require.Equal(t, exitDone, code, errOut)
 	require.Equal(t, "task-1\n", out)
 	require.Contains(t, errOut, "longhaul watch task-1")
@@ -96,6 +96,8 @@ func TestSubmit_uploadsAndPassesOn(t *testing.T) {
 	require.Equal(t, 2, draft.Priority)
 	require.Equal(t, 90*time.Second, draft.Delay)
 	require.Equal(t, "m", draft.Model)
+	require.InDelta(t, 1.5, draft.Budget, 0)
+	require.Equal(t, "ops@example.com", draft.Email)
 	require.NotEmpty(t, draft.IdempotencyKey)
 }
 

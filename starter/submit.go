@@ -23,7 +23,8 @@ type order struct {
 	delay, startAt string
 	deadline       string
 	model, key     string
-	webhook        string
+	webhook, email string
+	budget         float64
 	watch          bool
 }
 
@@ -48,6 +49,8 @@ func (c *cli) submit() *cobra.Command {
 	flags.StringVar(&o.startAt, "start-at", "", "start at this time, as in RFC 3339")
 	flags.StringVar(&o.deadline, "deadline", "", "end by then: a time, or a duration such as 2h")
 	flags.StringVar(&o.webhook, "webhook", "", "address that is told how the task goes; it is not signed, as those of longhaul webhooks are")
+	flags.StringVar(&o.email, "notify", "", "mail address that is told how the task ended")
+	flags.Float64Var(&o.budget, "budget", 0, "the most that it may cost")
 	flags.StringVar(&o.model, "model", "", "the model to ask")
 	flags.StringVar(&o.key, "idempotency-key", "", "name this submission, so that repeating it starts nothing new")
 	flags.BoolVar(&o.watch, "watch", false, "follow the task and print its result")
@@ -141,7 +144,7 @@ func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources [
 	}
 	t, err := c.client.Create(ctx, client.NewTask{
 		Kind: kind.Name, Input: input, Labels: labels, Priority: o.priority,
-		Delay: o.delay, StartAt: o.startAt, Deadline: o.deadline, Model: o.model, Webhook: o.hook(),
+		Delay: o.delay, StartAt: o.startAt, Deadline: o.deadline, Model: o.model, Budget: o.budget, Webhook: o.hook(), Notify: o.notify(),
 	}, key)
 	if err != nil {
 		return err
@@ -163,6 +166,14 @@ func (o *order) hook() *task.Webhook {
 		return nil
 	}
 	return &task.Webhook{URL: o.webhook}
+}
+
+// notify is who else is told; nil for nobody.
+func (o *order) notify() *client.Notify {
+	if o.email == "" {
+		return nil
+	}
+	return &client.Notify{Email: o.email}
 }
 
 func pairs(flag string, given []string) (map[string]string, error) {
