@@ -121,6 +121,6 @@ function row(task) {
     el("td", {}, el("a", { href: "/tasks/" + encodeURIComponent(task.id), class: "whole" }, named("kind", task.kind)), task.headline && el("div", { class: "headline" }, task.headline), el("code", { class: "soft" }, task.id), labels),
     el("td", {}, stateOf(task)),
     el("td", {}, bar(task), el("div", { class: "soft" }, standing(task)), troubleLine(task)),
-    el("td", { class: "soft" }, since(task.created_at)),
+    el("td", { class: "soft" }, since(task.finished_at || task.created_at)),
     el("td", { class: "soft" }, money(task.usage?.cost)));
 }

@@ -47,7 +47,7 @@ export const words = {
   "list.task": ["Task", "任务"],
   "list.state": ["State", "状态"],
   "list.progress": ["Progress", "进度"],
-  "list.age": ["Age", "创建时间"],
+  "list.age": ["Begun or ended", "创建或结束"],
   "list.cost": ["Cost", "费用"],
   "list.more": ["Show more", "显示更多"],
   "list.all": ["{loaded} loaded", "已加载 {loaded} 条"],
