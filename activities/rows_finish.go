@@ -166,6 +166,9 @@ func (c *rowsClosing) count(item task.Item) {
 // saved is how many calls fewer this task made than if none of its rows had shared one. A call that did not fit its rows was one too many.
 func (v *shardView) saved(calls []rowCall) (n int, err error) {
 	for _, c := range calls {
+		if c.parts == nil {
+			continue // its row shares it with none
+		}
 		r, ok := v.record(c)
 		mine := ok && r.By == v.task.ID
 		if mine && r.Answer != nil && !r.Split {
