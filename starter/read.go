@@ -121,9 +121,9 @@ func (c *cli) showList(page task.Page[task.Task]) error {
 	if c.json {
 		return c.printJSON(page)
 	}
-	rows := [][]string{{"ID", "KIND", "CREATED", "STANDING", "ABOUT", "LABELS"}}
+	rows := [][]string{{"ID", "KIND", "CREATED", "STANDING", "LABELS", "ABOUT"}}
 	for _, t := range page.Data {
-		rows = append(rows, []string{t.ID, t.Kind, t.CreatedAt.Local().Format(time.DateTime), standing(t), t.Headline, labelText(t.Labels)})
+		rows = append(rows, []string{t.ID, t.Kind, t.CreatedAt.Local().Format(time.DateTime), standing(t), labelText(t.Labels), t.Headline})
 	}
 	if err := c.table(rows); err != nil {
 		return err
