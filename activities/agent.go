@@ -142,12 +142,13 @@ func (a *Activities) AgentTurn(ctx context.Context, req TurnRequest) (Turn, erro
 	if err != nil {
 		return Turn{}, err
 	}
+	ctx = context.WithoutCancel(ctx) // it is paid for: a cancel must not keep the task from telling so
 	given, err := a.entry(ctx, answer.Key)
 	if err != nil {
 		return Turn{}, err
 	}
 	kept := turn{Heard: heard, Said: said, Answer: numbered(given.Response, req.Turn)}
-	if err := a.Bucket.PutJSON(context.WithoutCancel(ctx), storage.AgentTurnKey(req.Task.ID, req.Turn), kept); err != nil {
+	if err := a.Bucket.PutJSON(ctx, storage.AgentTurnKey(req.Task.ID, req.Turn), kept); err != nil {
 		return Turn{}, err
 	}
 	calls := uses(kept.Answer.ToolCalls, tools)

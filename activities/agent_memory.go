@@ -59,11 +59,12 @@ func (a *Activities) CompactConversation(ctx context.Context, req CompactRequest
 	if err != nil {
 		return Answer{}, err
 	}
+	ctx = context.WithoutCancel(ctx) // it is paid for: a cancel must not keep the task from telling so
 	said, err := a.text(ctx, answer.Key)
 	if err != nil {
 		return Answer{}, err
 	}
-	return answer, a.Bucket.PutJSON(context.WithoutCancel(ctx), storage.AgentMemoryKey(req.Task.ID, req.Upto), memory{Text: said})
+	return answer, a.Bucket.PutJSON(ctx, storage.AgentMemoryKey(req.Task.ID, req.Upto), memory{Text: said})
 }
 
 // inWords is a message as a record has it.

@@ -31,6 +31,7 @@ func (a *Activities) complete(ctx context.Context, t Task, index int, so *ItemSo
 	if so == nil {
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx) // it is paid for: a cancel must not keep the task from telling so
 	result := SummaryResult{Parts: so.Parts, Missing: so.Missing}
 	var err error
 	if result.Summary, err = a.text(ctx, answer.Key); err != nil {

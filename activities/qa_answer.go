@@ -162,7 +162,7 @@ func (a *Activities) askQA(ctx context.Context, heart *heart, t Task, step, orde
 	if err != nil {
 		return Answer{}, reply{}, err
 	}
-	said, err := a.said(ctx, answer.Key)
+	said, err := a.said(context.WithoutCancel(ctx), answer.Key) // it is paid for: a cancel must not keep the task from telling so
 	return answer, said, err
 }
 
