@@ -163,6 +163,7 @@ func (e entry) answer(ctx context.Context, key string, b Beat) Answer {
 	answer := Answer{Key: key, By: e.From, Simulated: e.Simulated, Calls: b.Calls}
 	if e.By == payer(ctx) {
 		b.Answered, answer.Usage = b.Answered+1, e.used()
+		answer.Calls = max(b.Calls, b.Answered) // a heartbeat may have been lost with the call that it told of
 	}
 	answer.Usage = answer.Usage.Add(b.spent().Usage)
 	return answer

@@ -103,6 +103,20 @@ func question(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{{Role: "user", Content: text}}}
 }
 
+// An answer is on record, and its activity and all that its heartbeats told was lost: the next attempt tells of the call.
+func TestAsk_lostHeartbeats(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.first.On("q", llmtest.Answer("yes", llmtest.Usage{Input: 5, Output: 1}))
+	for range 2 {
+		answer, err := p.ask(t, question("q"), 1) // each from no heartbeat
+		require.NoError(t, err)
+		require.Equal(t, 1, answer.Calls)
+		require.EqualValues(t, 1, answer.Usage.Requests)
+	}
+	require.Equal(t, 1, p.first.Counts().Total)
+}
+
 // Who answers when the first provider cannot, after how many calls to each, and what it cost.
 func TestFallback(t *testing.T) {
 	t.Parallel()

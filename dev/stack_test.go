@@ -172,12 +172,6 @@ func (p *process) kill() {
 	<-p.end
 }
 
-// said reports whether a text is in its log.
-func (p *process) said(text string) bool {
-	log, err := os.ReadFile(p.log)
-	return err == nil && strings.Contains(string(log), text)
-}
-
 func tail(text string, most int) string { return text[max(len(text)-most, 0):] }
 
 // submit starts a summary task and gives its id.

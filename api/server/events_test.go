@@ -316,15 +316,22 @@ func TestPR05_listenersLeave(t *testing.T) {
 	require.Eventually(t, func() bool { return tasks.Listeners() == 1 }, 20*time.Second, 50*time.Millisecond, "the deaf one is dropped")
 }
 
-// DP-03: a stop ends fifty streams at once, with a word about when to come back, answers fifty long polls, and leaves uploads their time.
-func TestDP03_stop(t *testing.T) {
-	t.Parallel()
+// serveOne serves a task that has just been created.
+func serveOne(t *testing.T) (created task.Task, address string, stop func() error) {
+	t.Helper()
 	tasks := servertest.NewTasks()
 	h, err := server.New(servertest.Parts(t, tasks))
 	require.NoError(t, err)
-	address, stop := serve(t, h)
-	created, _, err := tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
+	address, stop = serve(t, h)
+	created, _, err = tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
 	require.NoError(t, err)
+	return created, address, stop
+}
+
+// DP-03: a stop ends fifty streams at once, with a word about when to come back, answers fifty long polls, and leaves uploads their time.
+func TestDP03_stop(t *testing.T) {
+	t.Parallel()
+	created, address, stop := serveOne(t)
 	var all sync.WaitGroup
 	ends, polls, uploads := make(chan string, 50), make(chan int, 50), make(chan int, 5)
 	for range 50 {
@@ -444,12 +451,7 @@ func TestSocket(t *testing.T) {
 
 func TestSocket_stop(t *testing.T) {
 	t.Parallel()
-	tasks := servertest.NewTasks()
-	h, err := server.New(servertest.Parts(t, tasks))
-	require.NoError(t, err)
-	address, stop := serve(t, h)
-	created, _, err := tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
-	require.NoError(t, err)
+	created, address, stop := serveOne(t)
 	conn, _, err := openSocket(t, "http://"+address, created.ID, "http://"+address)
 	require.NoError(t, err)
 	_, _, err = conn.Read(t.Context())

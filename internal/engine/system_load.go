@@ -32,13 +32,15 @@ func (e *Engine) load(ctx context.Context, tenant string) task.System {
 			return err
 		})
 	}
-	for into, which := range map[*int64]string{&ended: "", &failed: " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')"} {
+	lately := func(into *int64, which string) {
 		all.Go(func() error {
 			answer, err := e.count(ctx, query(tenant, task.Filter{})+" AND CloseTime > "+quote(since.UTC().Format(time.RFC3339Nano))+which)
 			*into = answer.GetCount()
 			return err
 		})
 	}
+	lately(&ended, "")
+	lately(&failed, " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')")
 	all.Go(func() error {
 		open, fresh, err := e.letters().Count(ctx, tenant, since)
 		s.Dead = &task.DeadLoad{Open: open, PerMinute: float64(fresh) / window.Minutes()}

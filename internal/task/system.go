@@ -60,7 +60,7 @@ type Throughput struct {
 // DeadLoad is how many dead letters there are.
 type DeadLoad struct {
 	Open      int     `json:"open" doc:"they wait for a person"`
-	PerMinute float64 `json:"per_minute" doc:"new ones, over the last five minutes"`
+	PerMinute float64 `json:"per_minute" doc:"of these, those of the last five minutes"`
 }
 
 // WorkerReport is what a worker tells of itself, for System.

@@ -21,7 +21,7 @@ export function facts(v) {
     fact("model", v.model), fact("priority", v.priority ? t("fact.of5", { n: v.priority }) : ""),
     fact("created", moment(v.created_at)), fact("scheduled", v.scheduled_at && moment(v.scheduled_at)), fact("started", v.started_at && moment(v.started_at)),
     fact("finished", end && moment(end)), fact("took", end && v.started_at ? duration((new Date(end) - new Date(v.started_at)) / 1000) : ""),
-    fact("deadline", v.deadline_at && (v.done ? moment(v.deadline_at) : until(v.deadline_at))), fact("expires", v.expires_at && moment(v.expires_at)),
+    fact("deadline", v.deadline_at && (v.done ? moment(v.deadline_at) : until(v.deadline_at))),
     fact("tenant", v.tenant)));
 }
 

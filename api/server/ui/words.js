@@ -281,7 +281,6 @@ export const words = {
   "fact.finished": ["Ended", "结束时间"],
   "fact.took": ["Took", "用时"],
   "fact.deadline": ["Deadline", "截止时间"],
-  "fact.expires": ["Kept until", "保留至"],
   "fact.tenant": ["Tenant", "租户"],
   "files.title": ["Files", "文件"],
   "deliveries.title": ["Deliveries", "推送记录"],
