@@ -32,6 +32,8 @@ func TestPages(t *testing.T) {
 		"tasks: polled without a stream": {see: seePolling},
 		"frame: asks for a key once":     {change: withKey, see: seeKeyAsked},
 		"frame: links, back, bookmarks":  {see: seeWayBack},
+		"frame: left amid an answer":     {see: seeLeftAmidAnswer},
+		"frame: answers that break off":  {see: seeBrokenAnswers},
 		"frame: language and theme":      {see: seeChoicesKept},
 		"frame: the bell":                {see: seeBell},
 		"docs: every operation":          {see: seeOperations},
@@ -183,6 +185,50 @@ func seeWayBack(w *window) {
 	w.Visit("/tasks/task-404")
 	w.Until("document.querySelector('h1').innerText === 'There is no such task'")
 	w.Forgive("404")
+}
+
+type place struct{ path, asks, shows string }
+
+// places are the pages that ask for something, what each of them asks for last, and what it shows when that fails.
+func (w *window) places() []place {
+	id := w.start("default", nil)
+	const lost = "could not be reached"
+	return []place{
+		{"/", "/v1/kinds", lost},
+		{"/new", "/v1/kinds", lost},
+		{"/dead-letters", "/v1/dead-letters/groups", lost},
+		{"/system", "/v1/system", lost},
+		{"/tasks/" + id, "/v1/tasks/" + id, "Waiting to start"},
+	}
+}
+
+// seeLeftAmidAnswer leaves each page while half an answer has come: that is no failure, and no answer either.
+func seeLeftAmidAnswer(w *window) {
+	w.stub.half = make(chan string, 100)
+	w.Visit("/")
+	for _, place := range append(w.places(), place{path: "/", asks: "/v1/kinds"}) {
+		w.Do(chromedp.Evaluate[chromedp.Void]("document.body.append(Object.assign(document.createElement('a'), { id: 'on', href: '" + place.path + "' })); on.click(); on.remove()"))
+		for asked := ""; asked != place.asks; {
+			select {
+			case asked = <-w.stub.half:
+			case <-w.Ctx.Done():
+				require.Fail(w.T, "not asked for", place.asks)
+			}
+		}
+		time.Sleep(50 * time.Millisecond) // the first half of the answer is on its way to the page
+	}
+}
+
+// seeBrokenAnswers breaks every answer off in its midst: each page says that the API could not be reached, but that of a
+// task, of which its stream tells.
+func seeBrokenAnswers(w *window) {
+	w.stub.half, w.stub.breaks = make(chan string), true
+	for _, place := range w.places() {
+		w.Visit(place.path)
+		w.Until("document.querySelector('#main').innerText.includes('" + place.shows + "')")
+	}
+	require.False(w.T, eval[bool](w, "document.querySelector('#main').innerText.includes('no such task')"))
+	w.Forgive("ERR_INCOMPLETE_CHUNKED_ENCODING")
 }
 
 func seeChoicesKept(w *window) {

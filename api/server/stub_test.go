@@ -23,6 +23,8 @@ type stub struct {
 	more   map[string]map[string]any // what a task has beside its own, by id
 	texts  map[string][]string       // frames of text on the stream of a task, by id
 	cut    bool                      // there are no streams
+	half   chan string               // if there is one, no answer but a stream ends: half of it is sent, and its path here
+	breaks bool                      // what is sent half breaks off there
 	heard  map[string][]string       // bodies that came, by method and path
 }
 
@@ -75,6 +77,10 @@ func (s *stub) answer(route string, body io.Reader) (string, bool) {
 }
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.half != nil && strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasSuffix(r.URL.Path, "/events") {
+		s.sendHalf(w, r)
+		return
+	}
 	if answer, ok := s.answer(r.Method+" "+r.URL.Path, r.Body); ok {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodPost {
@@ -103,6 +109,18 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.api.ServeHTTP(w, r)
 	}
+}
+
+// sendHalf begins an answer. It breaks off there, or comes no further until nobody wants it any more.
+func (s *stub) sendHalf(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"object":"list","data":[`)
+	_ = http.NewResponseController(w).Flush()
+	if s.breaks {
+		panic(http.ErrAbortHandler)
+	}
+	s.half <- r.URL.Path
+	<-r.Context().Done()
 }
 
 // look reads tasks from the API with the key of a request, and adds to them.

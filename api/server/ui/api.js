@@ -21,13 +21,15 @@ export class Problem extends Error {
 
 const gone = () => new Problem({ code: "unreachable", title: t("problem.unreachable"), detail: t("problem.unreachable.detail") });
 
+// lost is what becomes of an answer that does not come whole: the page that asked has been left, or the API is gone.
+const lost = (error) => { throw error.name === "AbortError" ? error : gone(); };
+
 // call makes a request. Where a key is needed it is asked for, once, and the request is made again.
 export async function call(path, { method = "GET", body, headers = {}, signal } = {}) {
   for (;;) {
     const sent = { ...headers, ...key.header() };
     if (body !== undefined) sent["Content-Type"] = "application/json";
-    const answer = await fetch(path, { method, signal, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) })
-      .catch((error) => { throw error.name === "AbortError" ? error : gone(); });
+    const answer = await fetch(path, { method, signal, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) }).catch(lost);
     setClock(answer.headers.get("Date"));
     if (answer.status !== 401) return answer;
     key.set(await askForKey(key.get() !== null));
@@ -37,9 +39,8 @@ export async function call(path, { method = "GET", body, headers = {}, signal } 
 // ask makes a request and reads the JSON of its answer; a refusal is thrown as a Problem.
 export async function ask(path, options) {
   const answer = await call(path, options);
-  const body = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Problem({ title: answer.statusText, status: answer.status, ...body });
-  return body;
+  if (answer.ok) return answer.json().catch(lost);
+  throw new Problem({ title: answer.statusText, status: answer.status, ...await answer.json().catch(() => ({})) });
 }
 
 export const post = (path, body = undefined, headers = {}) => ask(path, { method: "POST", body, headers });
@@ -73,7 +74,7 @@ export function upload(file, onProgress, signal) {
 export async function blobURL(href) {
   const answer = await call(href);
   if (!answer.ok) throw new Problem(await answer.json().catch(() => ({})));
-  return URL.createObjectURL(await answer.blob());
+  return URL.createObjectURL(await answer.blob().catch(lost));
 }
 
 // saved is a link that saves a file. A link carries no key, so with one the file is fetched first.

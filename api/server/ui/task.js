@@ -53,8 +53,8 @@ export function task({ root, signal, given: [id] }) {
   watch(id, { onTask: show, onText: written.add, signal }).catch(() => {});
   ask("/v1/tasks/" + encodeURIComponent(id), { signal }).then(show, (p) => {
     if (signal.aborted) return;
-    head.root.replaceChildren(el("h1", {}, t("task.gone")));
-    wait.replaceChildren(el("p", {}, p.detail), el("a", { href: "/" }, t("task.back")));
+    if (p.code === "not_found") head.root.replaceChildren(el("h1", {}, t("task.gone")));
+    wait.replaceChildren(el("p", {}, p.detail || p.title), el("a", { href: "/" }, t("task.back"))); // until watch shows it
   });
 }
 
