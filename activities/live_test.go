@@ -42,7 +42,7 @@ func TestHeart_text(t *testing.T) {
 	long := strings.Repeat("word ", mostInBeat)
 	h.grew(llm.Progress{Bytes: len(long), Text: long})
 	h.tellText(t.Context())
-	require.Eventually(t, func() bool { return h.now().Live.Key != "" }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return h.now().Live.Key != "" }, 30*time.Second, time.Millisecond)
 	require.Equal(t, &Live{Item: new(3), Key: "tasks/t/live/x.txt", Length: len(long)}, h.now().Live)
 	kept, err := bucket.Get(t.Context(), "tasks/t/live/x.txt")
 	require.NoError(t, err)

@@ -80,7 +80,7 @@ func TestCA07_toolThatIgnoresItsContext(t *testing.T) {
 
 	close(d.release)
 	<-d.late
-	require.Eventually(t, func() bool { return meter.stuck.Load() == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return meter.stuck.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
 	after, err := s.client.Get(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, done.Revision, after.Revision)

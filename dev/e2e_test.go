@@ -99,7 +99,7 @@ func TestKillEverything(t *testing.T) {
 	id := s.submit(notes(20))
 	require.NoError(t, provider.WaitFor(s.soon(), 7))
 	all.kill()
-	require.Eventually(t, func() bool { return !temporalRuns(s.dir) }, 10*time.Second, 50*time.Millisecond, "Temporal outlived its parent")
+	require.Eventually(t, func() bool { return !temporalRuns(s.dir) }, 30*time.Second, 50*time.Millisecond, "Temporal outlived its parent")
 
 	s.start("dev", args...)
 	s.waitReady()
@@ -138,7 +138,7 @@ func TestCancel(t *testing.T) {
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{End: llmtest.Silence} })
 	id := s.submit(notes(10))
 	require.NoError(t, s.provider.WaitFor(s.soon(), 10))
-	require.Eventually(t, func() bool { return s.items(id, "succeeded") == 5 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return s.items(id, "succeeded") == 5 }, 30*time.Second, 20*time.Millisecond)
 
 	asked := time.Now()
 	status, _ := s.post("/v1/tasks/"+id+"/cancel", "")
@@ -176,7 +176,7 @@ func TestNoWorker(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.NoError(t, json.Unmarshal([]byte(body), &got))
 	require.Equal(t, task.Pending, got.Status)
-	require.Eventually(t, func() bool { _, list := s.get("/v1/tasks"); return strings.Contains(list, id) }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { _, list := s.get("/v1/tasks"); return strings.Contains(list, id) }, 30*time.Second, 20*time.Millisecond)
 	status, _ = s.get(fmt.Sprintf("/v1/tasks/%s?wait=1s&after_revision=%d", id, got.Revision))
 	require.Equal(t, http.StatusOK, status)
 
@@ -191,7 +191,7 @@ func TestNoWorker(t *testing.T) {
 	select {
 	case body := <-changed:
 		require.Contains(t, body, `"cancelling"`, "a long poll hears of a cancel")
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the long poll heard nothing")
 	}
 	s.worker = s.start("worker")
@@ -380,7 +380,7 @@ func (s *stack) runs(id string) int {
 		})
 		count = int(answer.GetCount())
 		return err == nil && count > 0
-	}, 10*time.Second, 100*time.Millisecond)
+	}, 30*time.Second, 100*time.Millisecond)
 	return count
 }
 

@@ -263,7 +263,7 @@ func TestAP02_readYourWrites(t *testing.T) {
 				}
 			}
 			return false
-		}, 2*time.Second, 10*time.Millisecond)
+		}, 30*time.Second, 10*time.Millisecond)
 		for range 3 { // so that it is watched
 			_, err := s.client.Get(t.Context(), id)
 			require.NoError(t, err)
@@ -314,7 +314,7 @@ func TestDP03_realStop(t *testing.T) {
 	for range 50 {
 		require.Equal(t, http.StatusOK, <-polls)
 	}
-	require.Less(t, took, 5*time.Second)
+	require.Less(t, took, 15*time.Second)
 	t.Logf("stopped after %s", took)
 
 	s.api = s.start("api")
@@ -335,5 +335,5 @@ func TestDP03_realStop(t *testing.T) {
 	again := time.Now()
 	require.NoError(t, s.api.cmd.Process.Signal(syscall.SIGTERM))
 	<-s.api.end
-	require.Less(t, time.Since(again), 2*time.Second)
+	require.Less(t, time.Since(again), 10*time.Second)
 }

@@ -70,7 +70,7 @@ func TestMoney_cancel(t *testing.T) {
 	})
 	id := s.submit(notes(8))
 	require.NoError(t, s.provider.WaitFor(s.soon(), 8))
-	require.Eventually(t, func() bool { return s.provider.Counts().Answered >= 3 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return s.provider.Counts().Answered >= 3 }, 30*time.Second, 20*time.Millisecond)
 	_, err := s.client.Cancel(s.soon(), id)
 	require.NoError(t, err)
 	done := s.finish(id)

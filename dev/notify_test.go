@@ -192,7 +192,7 @@ func TestWH01_deadReceiversDelayNobody(t *testing.T) {
 		id := begin("key-b", healthy.URL())
 		require.Eventually(t, func() bool {
 			return slices.ContainsFunc(healthy.Calls(), func(c notifytest.Call) bool { return message(t, c).Data.ID == id })
-		}, 12*time.Second, 20*time.Millisecond, "the healthy receiver waits for the dead one")
+		}, 30*time.Second, 20*time.Millisecond, "the healthy receiver waits for the dead one")
 		_, text := s.request(http.MethodGet, "/v1/tasks/"+id, "", "Authorization", "Bearer key-b")
 		var done task.Task
 		require.NoError(t, json.Unmarshal([]byte(text), &done))

@@ -79,7 +79,7 @@ func TestLongWaitHoldsNoSlot(t *testing.T) {
 		return len(pending) == 3 && !slices.ContainsFunc(pending, func(p *workflowpb.PendingActivityInfo) bool {
 			return p.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED || p.GetLastFailure() == nil
 		})
-	}, 20*time.Second, 50*time.Millisecond, "a call waits inside the worker")
+	}, 30*time.Second, 50*time.Millisecond, "a call waits inside the worker")
 	_, body := s.get("/v1/tasks/" + id)
 	first := s.provider.Calls()
 	require.Len(t, first, 1)

@@ -173,7 +173,7 @@ func TestDA05_bulkReplay(t *testing.T) {
 	require.Eventually(t, func() bool {
 		letters, err = s.client.DeadLetters(s.soon(), "")
 		return err == nil && len(letters) == 0
-	}, 10*time.Second, 100*time.Millisecond)
+	}, 30*time.Second, 100*time.Millisecond)
 }
 
 // A dead letter can be let go, with a reason that stays; a task that was ended in Temporal is one too.
@@ -190,7 +190,7 @@ func TestDeadLetters_discardAndTerminated(t *testing.T) {
 		var err error
 		letters, err = s.client.DeadLetters(s.soon(), "")
 		return err == nil && len(letters) == 1
-	}, 20*time.Second, 200*time.Millisecond)
+	}, 30*time.Second, 200*time.Millisecond)
 	require.Equal(t, id, letters[0].ID)
 	require.Equal(t, task.Terminated, letters[0].Error.Code)
 

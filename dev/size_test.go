@@ -123,7 +123,7 @@ func TestPS02_largeOrders(t *testing.T) {
 	require.Eventually(t, func() bool {
 		page, err := s.client.List(s.soon(), task.Filter{Limit: 100})
 		return err == nil && len(page.Data) == len(ids)
-	}, 10*time.Second, 100*time.Millisecond, "nothing is listed that was refused")
+	}, 30*time.Second, 100*time.Millisecond, "nothing is listed that was refused")
 }
 
 var classified = flag.Int("classified", 4000, "how many rows the test of short histories classifies")

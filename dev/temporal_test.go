@@ -92,7 +92,7 @@ func TestStartTemporal_neverOutlivesUs(t *testing.T) {
 
 	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait()
-	require.Eventually(t, func() bool { return !alive(child) }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !alive(child) }, 30*time.Second, 10*time.Millisecond)
 }
 
 // TestTemporal_real is the program itself: usable, killed, usable again with all that it knew.
@@ -162,7 +162,7 @@ func waitPID(t *testing.T, path string, n int) int {
 		}
 		pid, _ = strconv.Atoi(all[n-1])
 		return true
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 	return pid
 }
 

@@ -198,7 +198,7 @@ func TestWatch_interruptedLeavesTheTaskAlone(t *testing.T) {
 	go func() {
 		done <- run(ctx, []string{"watch", strings.TrimSpace(id)}, d.env, strings.NewReader(""), io.Discard, &errOut)
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(errOut.String(), "pending") }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(errOut.String(), "pending") }, 30*time.Second, 5*time.Millisecond)
 	interrupt()
 	require.Equal(t, exitDone, <-done)
 	require.Contains(t, errOut.String(), "Come back with: longhaul watch task-1")

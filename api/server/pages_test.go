@@ -164,7 +164,7 @@ func seeKeyAsked(w *window) {
 	require.Eventually(w.T, func() bool { // the page is loaded anew
 		open, err := chromedp.Run(w.Ctx, chromedp.Evaluate[bool]("!!document.querySelector('#login')?.open"))
 		return err == nil && open
-	}, 10*time.Second, 20*time.Millisecond)
+	}, 30*time.Second, 20*time.Millisecond)
 	w.Forgive("401")
 }
 

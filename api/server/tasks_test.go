@@ -130,7 +130,7 @@ func TestGet_longPoll(t *testing.T) {
 		select {
 		case r := <-answers:
 			require.Equal(t, int64(2), into[task.Task](t, r).Revision)
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatal("the long poll did not answer")
 		}
 	}

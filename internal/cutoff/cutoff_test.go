@@ -61,7 +61,7 @@ func TestCA07_slotIsTakenBack(t *testing.T) {
 	require.EqualValues(t, 1, c.cut.Load())
 	require.EqualValues(t, 1, c.stuck.Load())
 	close(release)
-	require.Eventually(t, c.ended, 10*time.Second, time.Millisecond)
+	require.Eventually(t, c.ended, 30*time.Second, time.Millisecond)
 }
 
 func TestCutOff_leavesTheOthersAlone(t *testing.T) {

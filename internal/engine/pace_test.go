@@ -73,6 +73,6 @@ func TestETA_learns(t *testing.T) {
 	require.Eventually(t, func() bool {
 		now, err := engines[0].Get(t.Context(), "acme", id)
 		return err == nil && now.Progress.ETA != nil && now.Progress.ETA.Seconds > 50
-	}, 5*time.Second, 20*time.Millisecond)
+	}, 30*time.Second, 20*time.Millisecond)
 	require.EqualValues(t, 1, f.lists.Load())
 }

@@ -21,7 +21,7 @@ func TestState(t *testing.T) {
 		_, err := l.Enter(ctx, Caller{Tenant: "b"}, 1, time.Minute)
 		left <- err
 	}()
-	require.Eventually(t, func() bool { return l.State().Waiting == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.State().Waiting == 1 }, 30*time.Second, time.Millisecond)
 	require.Equal(t, 1, l.State().InFlight)
 	cancel()
 	require.ErrorIs(t, <-left, context.Canceled)

@@ -34,7 +34,7 @@ func TestProcess_endsWithItsParent(t *testing.T) {
 	require.False(t, ended(pid))
 	require.NoError(t, parent.Process.Kill())
 	require.Error(t, parent.Wait())
-	require.Eventually(t, func() bool { return ended(pid) }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return ended(pid) }, 30*time.Second, 10*time.Millisecond)
 }
 
 // Stop ends those that do not listen, and those that a server left behind.
@@ -53,7 +53,7 @@ func TestProcess_stop(t *testing.T) {
 			require.NoError(t, err)
 			p.stop()
 			require.True(t, ended(p.cmd.Process.Pid))
-			require.Eventually(t, func() bool { return ended(pid) }, 5*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return ended(pid) }, 30*time.Second, 10*time.Millisecond)
 		})
 	}
 }

@@ -136,7 +136,7 @@ func robustness() map[string]robust {
 		"R16 choices null":   {reply: whole(`{"id":"x","choices":null}`), err: &refused{class: llm.Retry, code: task.BadResponse, message: "no choices"}},
 		"R16 another object": {reply: whole(`{"id":"x"}`), err: &refused{class: llm.Retry, code: task.BadResponse, message: "no choices"}},
 		"R17 blank lines before JSON": {
-			reply: llmtest.Raw("application/json", "\n", "\n", "\r\n", "\n", llmtest.JSON("Hello", llmtest.Usage{Input: 7, Output: 3, Cached: 2})).Every(300 * time.Millisecond),
+			reply: llmtest.Raw("application/json", "\n", "\n", "\r\n", "\n", llmtest.JSON("Hello", llmtest.Usage{Input: 7, Output: 3, Cached: 2})).Every(600 * time.Millisecond),
 			ok:    &answered{"Hello", "stop", counts},
 		},
 		"R17 silence before JSON, longer than silence may be in the middle": {
@@ -254,7 +254,7 @@ func robustness() map[string]robust {
 		"R45 silence after the finish reason": {reply: stream(hello, stop).Then(llmtest.Silence), ok: &answered{text: "Hello", reason: "stop"}},
 		"R45 silence after the end mark":      {reply: stream(hello, stop, "[DONE]").Then(llmtest.Silence), ok: &answered{text: "Hello", reason: "stop"}},
 		"R45 pings after the end mark":        {reply: stream(hello, stop, "[DONE]").Then(llmtest.Ping), ok: &answered{text: "Hello", reason: "stop"}},
-		"R45 slow but alive":                  {reply: stream("", "", "", hello, "", "", "", stop).Every(300 * time.Millisecond), ok: &answered{text: "Hello", reason: "stop"}},
+		"R45 slow but alive":                  {reply: stream("", "", "", hello, "", "", "", stop).Every(600 * time.Millisecond), ok: &answered{text: "Hello", reason: "stop"}},
 		"R47 redirect":                        {reply: llmtest.Fail(302, "").With("Location", "https://login.example.com/?next=x"), err: &refused{class: llm.Final, code: task.ModelRefused, message: "login.example.com", status: 302}},
 		"R48 prompt too long, 400":            {reply: llmtest.Fail(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","code":400}}`), err: &refused{class: llm.Final, code: task.ContextExceeded, own: "BadRequestError", status: 400}},
 		"R48 prompt too long, 500":            {reply: llmtest.Fail(500, `{"error":{"code":500,"message":"too big","type":"exceed_context_size_error"}}`), err: &refused{class: llm.Final, code: task.ContextExceeded, own: "exceed_context_size_error", status: 500}},

@@ -114,7 +114,7 @@ func TestEmbed(t *testing.T) {
 			t.Parallel()
 			p := llmtest.New(t)
 			p.On("", test.reply.With("X-Request-Id", "req-1"))
-			made := client(t, p, fast, func(c *openai.Config) { c.Profile = test.profile })
+			made := client(t, p, func(c *openai.Config) { c.Profile = test.profile })
 			got, err := made.Embed(t.Context(), llm.EmbedRequest{Model: "m", Texts: texts, Dimensions: test.dimensions})
 			if test.err == nil {
 				require.NoError(t, err)
