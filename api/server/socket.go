@@ -115,7 +115,7 @@ func (s *server) say(ctx context.Context, id string, message map[string]json.Raw
 		return err
 	}
 	if found := s.bodiesOf["input"].Check(text); len(found) > 0 {
-		return invalid(found)
+		return task.Unfit(found)
 	}
 	var body inputBody
 	if err := json.Unmarshal(text, &body); err != nil {

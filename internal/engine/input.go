@@ -130,7 +130,7 @@ func (e *Engine) suits(ctx context.Context, id string, request task.InputRequest
 			continue
 		}
 		if found := compiled.Check(reply.Arguments); len(found) > 0 {
-			return invalid("/arguments"+found[0].Pointer, "%s, so they do not fit the tool %s", found[0].Detail, request.Tool)
+			return invalid("/arguments"+found[0].Pointer, "%s, as the tool %s takes it", found[0].Detail, request.Tool)
 		}
 	}
 	return nil
