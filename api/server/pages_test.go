@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -340,6 +341,10 @@ func TestWords(t *testing.T) {
 	}
 	for _, state := range task.States() {
 		require.True(t, words["status."+string(state)], state)
+	}
+	event, _ := reflect.TypeFor[task.Event]().FieldByName("Type")
+	for kind := range strings.SplitSeq(event.Tag.Get("enum"), ",") {
+		require.True(t, words["event."+kind], kind)
 	}
 	files, err := fs.Glob(os.DirFS("ui"), "*.js")
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply)
 	if t.Done || t.Status == task.Cancelling {
 		return t, task.Errorf(task.Conflict, "the task is %s and hears nothing any more", t.Status)
 	}
-	said := workflows.Said{Request: reply.Request}
+	said := workflows.Said{Request: reply.Request, Action: string(reply.Action)}
 	if reply.Request == "" {
 		said.Message, err = e.keepMessage(ctx, t, reply)
 	} else {
