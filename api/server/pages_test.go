@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"longhaul/api/server"
+	"longhaul/internal/app"
 	"longhaul/internal/task"
 )
 
@@ -325,6 +326,66 @@ func seeMarkdown(w *window) {
 	for _, long := range []string{`"**a ".repeat(250000)`, `"**a\n\n".repeat(20000)`, `"a\n".repeat(300000)`} { // none takes for ever, or more room than a call has
 		require.Positive(w.T, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown("+long+").textContent.length)"), long)
 	}
+}
+
+// What the forms show of the kinds and of the options has a name, and is told in Chinese too.
+func TestWords_forms(t *testing.T) {
+	t.Parallel()
+	var known [2]string
+	for i, file := range []string{"ui/words.js", "ui/sentences.js"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		known[i] = string(text)
+	}
+	told := func(sentence string) {
+		quoted, err := json.Marshal(sentence)
+		require.NoError(t, err)
+		require.True(t, strings.Contains(known[1], "\n  "+string(quoted)+": "), "sentences.js has not %s", quoted)
+	}
+	var shown func(part any)
+	shown = func(part any) {
+		switch v := part.(type) {
+		case map[string]any:
+			if text, ok := v["description"].(string); ok {
+				told(text)
+			}
+			properties, _ := v["properties"].(map[string]any)
+			for name, inner := range properties {
+				require.True(t, strings.Contains(known[0], "\n  \"field."+name+"\": "), "words.js has no field.%s", name)
+				shown(inner)
+			}
+			shown(v["items"])
+			shown(v["oneOf"])
+		case []any:
+			for _, inner := range v {
+				shown(inner)
+			}
+		}
+	}
+	for _, kind := range app.Kinds() {
+		told(kind.Title)
+		told(kind.Description)
+		for _, step := range kind.Steps {
+			require.True(t, strings.Contains(known[0], "\n  \"step."+step+"\": "), "words.js has no step.%s", step)
+		}
+		var form any
+		require.NoError(t, json.Unmarshal(kind.InputSchema, &form))
+		shown(form)
+	}
+	var spec struct {
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	text, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &spec))
+	body, _ := spec.Components.Schemas["summary_task"].(map[string]any)
+	require.NotEmpty(t, body["properties"])
+	options, _ := body["properties"].(map[string]any)
+	delete(options, "input")
+	delete(body, "description") // the API tells it, the form does not
+	shown(body)
 }
 
 // Every word that the pages ask for is in the table, in both languages.
