@@ -89,7 +89,7 @@ func (c *cli) exit(ctx context.Context, err error) int {
 		return exitUsage
 	case unreachable:
 		c.note("%v", lost)
-		c.note("Is it running? make run starts everything; --api or LONGHAUL_API says where it is.")
+		c.note("Is it running, and nothing in the way? make run starts everything; --api or LONGHAUL_API says where it is.")
 		return exitUnreachable
 	case ours:
 		c.tellProblem(refused)

@@ -41,6 +41,7 @@ func TestPages(t *testing.T) {
 		"docs: every operation":          {see: seeOperations},
 		"docs: unfold what is linked to": {see: seeLinkFollowed},
 		"markdown":                       {see: seeMarkdown},
+		"refusals of a proxy":            {see: seeForeignRefusal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -325,6 +326,16 @@ func seeMarkdown(w *window) {
 	require.Positive(w.T, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown(`"+strings.ReplaceAll(deep, "`", "\\`")+"`).textContent.length)"), "nesting does not break it")
 	for _, long := range []string{`"**a ".repeat(250000)`, `"**a\n\n".repeat(20000)`, `"a\n".repeat(300000)`} { // none takes for ever, or more room than a call has
 		require.Positive(w.T, eval[int](w, "import('/ui/markdown.js').then((m) => m.markdown("+long+").textContent.length)"), long)
+	}
+}
+
+// seeForeignRefusal tells what a proxy said that knows no JSON, over HTTP/2 too, where a status has no words.
+func seeForeignRefusal(w *window) {
+	w.Visit("/")
+	for text, want := range map[string]string{"": "HTTP 413", "Request Entity Too Large": "Request Entity Too Large"} {
+		got := eval[string](w, "import('/ui/api.js').then(async (api) => { window.fetch = async () => new Response('<h1>no</h1>', {status: 413, statusText: '"+text+"'}); "+
+			"try { await api.ask('/x'); } catch (problem) { return problem.title; } })")
+		require.Equal(w.T, want, got)
 	}
 }
 
