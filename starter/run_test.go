@@ -254,6 +254,8 @@ func TestMistakes(t *testing.T) {
 		code int
 		says string
 	}{
+		"too few":          {[]string{"answer", "task-1"}, exitUsage, "usage: longhaul answer ID TEXT"},
+		"too many":         {[]string{"dead", "show", "a", "b"}, exitUsage, "usage: longhaul dead show ID"},
 		"unknown command":  {[]string{"sumbit"}, exitUsage, "unknown command"},
 		"unknown flag":     {[]string{"list", "--colour"}, exitUsage, "--colour"},
 		"unknown setting":  {[]string{"submit", "summary", "--wrods", "3"}, exitUsage, "--wrods"},
