@@ -50,6 +50,9 @@ func fileIDs(documents []Document) map[string]string {
 	return ids
 }
 
+// Items is how many there will be: each of the documents is one.
+func (in *SummaryInput) Items() int { return len(in.Documents) }
+
 // Headline is the input in a line, for a person who reads a list of tasks.
 func (in *SummaryInput) Headline() string {
 	first := Brief(in.Documents[0].Label(0))
