@@ -119,7 +119,7 @@ func (q *asking) call(ctx context.Context) (entry, error) {
 	got, limits, err := q.send(ctx, target)
 	told = outcome(got.Usage, limits, err)
 	if err == nil && got.FinishReason == "length" {
-		err = cutShort(got.Response)
+		err = cutShort(target.Provider.Name, got.Response)
 	}
 	got.From, got.Cost, got.By, got.At = target.String(), target.Price.Cost(got.Usage), payer(ctx), time.Now().UTC()
 	q.metered(ctx, target, began, got, err)

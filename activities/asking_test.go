@@ -293,6 +293,7 @@ func TestFlaws(t *testing.T) {
 				var spent Spent
 				require.NoError(t, failed.Details(&told, &spent))
 				require.Equal(t, test.calls, told.Attempts)
+				require.NotEmpty(t, told.Provider.Name, "who gave it")
 				used = spent.Usage
 			}
 			require.Equal(t, test.wasted, used.WastedTokens)

@@ -81,3 +81,15 @@ func TestRows_result(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errOut, "one file of rows")
 }
+
+// Rows may come from another program.
+func TestRows_standardInput(t *testing.T) {
+	t.Parallel()
+	d := newRowsDesk(t)
+	code, _, errOut := d.runIn(t.Context(), "name,price\nlamp,10\n", "submit", "generate", "-", "--template", "About {{name}}")
+	require.Equal(t, exitDone, code, errOut)
+	drafts := d.tasks.Drafts()
+	var input struct{ File task.RowFile }
+	require.NoError(t, json.Unmarshal(drafts[len(drafts)-1].Input, &input))
+	require.NotEmpty(t, input.File.FileID)
+}

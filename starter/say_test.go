@@ -69,9 +69,23 @@ func TestStanding_waits(t *testing.T) {
 	t.Parallel()
 	for want, now := range map[string]task.Task{
 		"processing · waits (rate_limit): its turn": {Status: task.Processing, Waiting: &task.Waiting{Reason: "rate_limit", Detail: "its turn"}},
-		"processing · waits (no_worker)":            {Status: task.Processing, Waiting: &task.Waiting{Reason: "no_worker"}},
-		"paused · paused by a person":               {Status: task.Paused, Waiting: &task.Waiting{Reason: "paused", Detail: "paused by a person"}},
+		"processing · fetch · waits (rate_limit): its turn": {
+			Status: task.Processing, Progress: task.Progress{Step: "fetch", Message: "fetching"}, Waiting: &task.Waiting{Reason: "rate_limit", Detail: "its turn"}, Retrying: &task.Retrying{},
+		},
+		"processing · fetch · trying fetch again (attempt 2): no route": {
+			Status: task.Processing, Progress: task.Progress{Step: "fetch", Message: "fetching"}, Retrying: &task.Retrying{Step: "fetch", Attempt: 2, LastError: "no route"},
+		},
+		"processing · waits (no_worker)": {Status: task.Processing, Waiting: &task.Waiting{Reason: "no_worker"}},
+		"paused · paused by a person":    {Status: task.Paused, Waiting: &task.Waiting{Reason: "paused", Detail: "paused by a person"}},
 	} {
 		require.Equal(t, want, standing(now))
 	}
+}
+
+// What a task wasted, and what nobody knows, is told beside what it used: its cost is of all of it.
+func TestUsed(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "1 request, 10 tokens in, 5 out", used(task.Usage{Requests: 1, InputTokens: 10, OutputTokens: 5}))
+	require.Equal(t, "0 requests, 0 tokens in, 0 out, 75 wasted, unknown for 1 call, 0.5 USD",
+		used(task.Usage{WastedTokens: 75, UnmeteredCalls: 1, Cost: &task.Cost{Amount: 0.5, Currency: "USD"}}))
 }

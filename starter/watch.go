@@ -148,12 +148,12 @@ func standing(t task.Task) string {
 		parts = append(parts, asks(t))
 	case t.Stalled != nil:
 		parts = append(parts, fmt.Sprintf("stalled since %s: %s", t.Stalled.Since.Local().Format(time.TimeOnly), t.Stalled.Detail))
-	case p.Message != "" && p.Counts.Total == 0:
-		parts = append(parts, p.Message)
-	case t.Retrying != nil:
-		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
 	case t.Waiting != nil:
 		parts = append(parts, waits(t))
+	case t.Retrying != nil:
+		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
+	case p.Message != "" && p.Counts.Total == 0:
+		parts = append(parts, p.Message)
 	case p.ETA != nil:
 		parts = append(parts, fmt.Sprintf("about %s left", time.Duration(p.ETA.Seconds)*time.Second))
 	}
