@@ -143,9 +143,13 @@ func tell(stdout io.Writer, a *app.App, api net.Addr) {
 	if a.Config.LLM.Simulated() {
 		model = "simulated: answers are picked from the texts. Set OPENAI_API_KEY for a real model"
 	}
+	pages := a.Config.TemporalUIURL
+	if pages == "" {
+		pages = "none (--ui-port)"
+	}
 	for _, line := range [][2]string{
 		{"API", fmt.Sprintf("http://%s  (docs at /docs)", api)},
-		{"Temporal UI", a.Config.TemporalUIURL},
+		{"Temporal UI", pages},
 		{"Temporal", fmt.Sprintf("%s, namespace %s", a.Temporal.Address, a.Temporal.Namespace)},
 		{"Data", a.Config.DataDir},
 		{"Model", model},
