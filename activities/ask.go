@@ -117,6 +117,9 @@ func (q *asking) call(ctx context.Context) (entry, error) {
 	target := q.target()
 	began := time.Now()
 	got, limits, err := q.send(ctx, target)
+	if ctx.Err() != nil {
+		q.endings.note(q.task.ID)
+	}
 	told = outcome(got.Usage, limits, err)
 	if err == nil && got.FinishReason == "length" {
 		err = cutShort(target.Provider.Name, got.Response)
