@@ -102,7 +102,8 @@ func TestRows_cutOff(t *testing.T) {
 	why := task.Errorf(task.DeadlineExceeded, "the deadline came")
 	d.tasks.OnCreate = func(id string) {
 		items := []task.Item{
-			{ID: "0", Status: task.ItemSucceeded}, {ID: "1", Index: 1, Status: task.ItemFailed, Error: why},
+			{ID: "0", Status: task.ItemSucceeded},
+			{ID: "1", Index: 1, Status: task.ItemFailed, Error: why},
 			{ID: "2", Index: 2, Status: task.ItemFailed, Error: task.Errorf(task.RowInvalid, "line 4: bad")},
 		}
 		d.tasks.Give(id, items, map[string]string{"results.csv": "index,id\r\n0,a\r\n", "errors.jsonl": ""})
