@@ -40,9 +40,10 @@ type Activities struct {
 	Meter         Meter
 	Log           *slog.Logger
 
-	shelf shelf
-	plans rowPlans
-	pace  rows.Pace // of the journals of rows
+	shelf   shelf
+	plans   rowPlans
+	pace    rows.Pace // of the journals of rows
+	endings endings
 }
 
 // Reader gets text out of a document on disk: document.Extractor.

@@ -117,9 +117,12 @@ func (q *asking) call(ctx context.Context) (entry, error) {
 	target := q.target()
 	began := time.Now()
 	got, limits, err := q.send(ctx, target)
+	if ctx.Err() != nil {
+		q.endings.note(q.task.ID)
+	}
 	told = outcome(got.Usage, limits, err)
 	if err == nil && got.FinishReason == "length" {
-		err = cutShort(got.Response)
+		err = cutShort(target.Provider.Name, got.Response)
 	}
 	got.From, got.Cost, got.By, got.At = target.String(), target.Price.Cost(got.Usage), payer(ctx), time.Now().UTC()
 	q.metered(ctx, target, began, got, err)

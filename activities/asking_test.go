@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
@@ -293,6 +294,7 @@ func TestFlaws(t *testing.T) {
 				var spent Spent
 				require.NoError(t, failed.Details(&told, &spent))
 				require.Equal(t, test.calls, told.Attempts)
+				require.NotEmpty(t, told.Provider.Name, "who gave it")
 				used = spent.Usage
 			}
 			require.Equal(t, test.wasted, used.WastedTokens)
@@ -414,4 +416,29 @@ func TestFlaws_ofTheStandIn(t *testing.T) {
 	}
 	require.Len(t, keys, 4)
 	require.InDelta(t, 2*14+2*140, answer.Usage.Cost.Amount, 1e-9)
+}
+
+// When a call is broken off, the others of its task, which have not heard yet, begin none in its place; those of other tasks do.
+func TestEnter_endOfATask(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.first.On("long", llmtest.Reply{Delay: time.Minute})
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	run := func(ctx context.Context, id, text string, cut time.Duration) error {
+		ctx, end := context.WithTimeout(ctx, cut)
+		defer end()
+		heart := startHeart(ctx, "asking")
+		defer heart.Stop()
+		_, err := p.Activities.ask(ctx, heart, Task{ID: id, Lineage: id}, "step", question(text))
+		return err
+	}
+	env.RegisterActivity(run)
+	_, err := env.ExecuteActivity(run, "task_a", "long", 100*time.Millisecond)
+	require.Error(t, err)
+	_, err = env.ExecuteActivity(run, "task_a", "another", time.Second)
+	require.Error(t, err)
+	require.Empty(t, p.first.CallsWith("another"))
+	_, err = env.ExecuteActivity(run, "task_b", "one more", time.Minute)
+	require.NoError(t, err)
 }

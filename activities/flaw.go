@@ -79,9 +79,10 @@ func (a *Activities) flawed(ctx context.Context, key string) (*flaw, error) {
 	return &f, nil
 }
 
-func cutShort(r llm.Response) error {
+// cutShort is the failure of a call whose answer is not whole.
+func cutShort(provider string, r llm.Response) error {
 	return &llm.Error{
-		Class: llm.Final, Code: task.AnswerIncomplete, Provider: r.Model, Status: http.StatusOK, RequestID: r.RequestID, Partial: r.Usage,
+		Class: llm.Final, Code: task.AnswerIncomplete, Provider: provider, Status: http.StatusOK, RequestID: r.RequestID, Partial: r.Usage,
 		Message: "the answer was cut at the model's output limit; ask for fewer words or use another model",
 	}
 }

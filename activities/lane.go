@@ -3,6 +3,8 @@ package activities
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"longhaul/internal/lane"
@@ -18,6 +20,9 @@ const lanePatience = 30 * time.Second
 // is used up, is passed by while another can stand in.
 func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 	for {
+		if !q.goesOn(ctx) {
+			return nil, stopped(ctx, q.heart.now())
+		}
 		if q.target().Rests() && q.handOver() {
 			continue
 		}
@@ -32,6 +37,9 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 		}
 		closed, ok := errors.AsType[*lane.Closed](err)
 		switch {
+		case err == nil && (ctx.Err() != nil || q.endings.left(q.task.ID) > 0):
+			pass.Back() // it was given in the moment of the end
+			continue
 		case err == nil:
 			return pass, nil
 		case !ok:
@@ -42,6 +50,47 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 			return nil, q.turnedAway(closed)
 		}
 	}
+}
+
+// goesOn reports whether a call may begin, when it is known: not while it is likely that its task ends.
+func (q *asking) goesOn(ctx context.Context) bool {
+	if wait := q.endings.left(q.task.ID); wait > 0 {
+		return rest(ctx, wait)
+	}
+	return ctx.Err() == nil
+}
+
+// endings are the tasks of which a call was broken off a moment ago. Each activity of a task hears of its end with a heartbeat of its own, and the
+// places in the lane that the first one leaves would go to calls of the others, to be broken off and paid for in vain. The zero value
+// is empty.
+type endings struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// endSpreads is how long the news of an end takes to reach all activities of a task.
+const endSpreads = 3 * beatEvery
+
+// note remembers that a call of a task was broken off.
+func (e *endings) note(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.at, func(_ string, at time.Time) bool { return time.Since(at) > endSpreads })
+	if e.at == nil {
+		e.at = map[string]time.Time{}
+	}
+	e.at[id] = time.Now()
+}
+
+// left is how long no call of a task is to begin.
+func (e *endings) left(id string) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at, ok := e.at[id]
+	if !ok {
+		return 0
+	}
+	return max(endSpreads-time.Since(at), 0)
 }
 
 // turnedAway is the error of a call that was not made. A wait that is too long for a worker is one that

@@ -61,6 +61,12 @@ func (v *vectorization) call(all []rows.Row, which []int) rowCall {
 	return call
 }
 
+// comparable reports whether the vectors of another task of the same model may stand beside these.
+func (v *vectorization) comparable(before rowWork) bool {
+	b, ok := before.(*vectorization)
+	return ok && v.in.Dimensions == b.in.Dimensions && v.in.Unit == b.in.Unit
+}
+
 // embedded is what a row of the kind embed gets.
 type embedded struct {
 	Vector []float32 `json:"vector"`

@@ -57,6 +57,9 @@ func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, 
 	}
 	c := &rowsClosing{Activities: a, books: books, rest: req.Rest, heart: heart}
 	if err := c.write(ctx); err != nil {
+		if told, ok := errors.AsType[*task.Error](err); ok { // trying again would come to the same
+			return Finished{}, final(told, Beat{})
+		}
 		return Finished{}, err
 	}
 	c.receipt.Seconds = time.Since(req.StartedAt).Round(time.Millisecond).Seconds()

@@ -117,7 +117,7 @@ func (a *Activities) PlanRows(ctx context.Context, job RowsJob) (RowsPlan, error
 		return RowsPlan{}, documentError(ctx, err)
 	}
 	paper := rowsPaper{Shards: rows.Tail(c.out.Pieces(), shardSize, shardWidth), Rows: c.rows, Bad: c.bad, Same: len(c.same), Model: a.rowModel(job)}
-	if paper.Keep, err = a.keepRows(ctx, job, paper.Rows); err != nil {
+	if paper.Keep, err = a.keepRows(ctx, job, work, paper.Rows); err != nil {
 		return RowsPlan{}, err
 	}
 	if err := a.layRows(ctx, job, paper, c.same); err != nil {
@@ -127,7 +127,7 @@ func (a *Activities) PlanRows(ctx context.Context, job RowsJob) (RowsPlan, error
 }
 
 // keepRows finds the task whose succeeded rows are kept, and sees to it that it has as many: rows are kept by their place.
-func (a *Activities) keepRows(ctx context.Context, job RowsJob, n int) (*RowsJob, error) {
+func (a *Activities) keepRows(ctx context.Context, job RowsJob, work rowWork, n int) (*RowsJob, error) {
 	k := job.Task.Keep
 	if k == nil {
 		return nil, nil
@@ -141,6 +141,9 @@ func (a *Activities) keepRows(ctx context.Context, job RowsJob, n int) (*RowsJob
 		return nil, err
 	case books.paper.Rows != n:
 		return nil, final(task.Errorf(task.Invalid, "the task that is run again has %d rows and this one %d, so none can be kept by its place; replay with scope all", books.paper.Rows, n), Beat{})
+	}
+	if v, ok := work.(*vectorization); ok && (books.paper.Model != a.rowModel(job) || !v.comparable(books.work)) {
+		return nil, final(task.Errorf(task.Invalid, "vectors of another model or form cannot stand beside those that are there; replay with scope all"), Beat{})
 	}
 	return &before, nil
 }

@@ -71,8 +71,9 @@ type rowsRun struct {
 	heart *heart
 
 	mu    sync.Mutex
-	later time.Time // when the first of the calls that wait for long may be made; zero for none
-	held  bool      // calls were left because the task is paused
+	later time.Time   // when the first of the calls that wait for long may be made; zero for none
+	why   *task.Error // what that one waits for
+	held  bool        // calls were left because the task is paused
 }
 
 // showsText reports whether a person may be waiting for the text of a shard: one of one text.
@@ -94,8 +95,7 @@ func (r *rowsRun) all(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !r.later.IsZero():
-		e := task.Errorf(task.RateLimited, "the provider's limit is used up until %s", r.later.UTC().Format(time.RFC3339))
-		return again(e, Beat{}, pause(time.Until(r.later), 1))
+		return again(r.why, Beat{}, pause(time.Until(r.later), 1))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 	}
 	q := r.asking(c, known.Open)
 	for {
-		made, wait, err := r.attempt(ctx, q, c)
+		made, wait, why, err := r.attempt(ctx, q, c)
 		switch {
 		case errors.Is(err, activity.ErrActivityPaused):
 			r.hold()
@@ -139,7 +139,7 @@ func (r *rowsRun) settle(ctx context.Context, c rowCall) (rowRecord, error) {
 		case err != nil:
 			return rowRecord{}, errors.Join(err, r.keep(ctx, c.key, made, q))
 		case wait > rowPatience:
-			r.leave(time.Now().Add(wait))
+			r.leave(time.Now().Add(wait), why)
 			return rowRecord{}, r.keep(ctx, c.key, made, q)
 		case wait > 0:
 			if !rest(ctx, wait) {
@@ -160,33 +160,37 @@ var ofOneRow = map[task.Code]bool{
 	task.ContentFiltered: true, task.ContextExceeded: true, task.ModelRefused: true, task.BadResponse: true, task.AnswerIncomplete: true,
 }
 
-// attempt makes one provider call, and gives what came of it for good, or how long to wait before the next.
-func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRecord, wait time.Duration, err error) {
+// attempt makes one provider call, and gives what came of it for good, or how long to wait before the next and why.
+func (r *rowsRun) attempt(ctx context.Context, q *asking, c rowCall) (made rowRecord, wait time.Duration, why *task.Error, err error) {
 	got, err := q.attempt(ctx)
 	b := q.heart.now()
 	made = rowRecord{Calls: b.Calls, Wasted: b.Wasted, By: r.task.ID}
 	if err != nil && ctx.Err() != nil { // an answer that came all the same is paid for
-		return made, 0, ctx.Err()
+		return made, 0, nil, ctx.Err()
 	}
 	failed, ours := errors.AsType[*temporal.ApplicationError](err)
 	switch {
 	case err == nil:
 		made.Answer, made.Split = &got, c.parts != nil && !r.fits(c, got)
-		return made, 0, nil
+		return made, 0, nil, nil
 	case c.parts != nil && errors.Is(err, llm.ErrBatchTooLarge):
 		made.Split = true
-		return made, 0, nil
+		return made, 0, nil, nil
 	case !ours:
-		return made, 0, err
-	case failed.NonRetryable():
-		err := failed.Details(&made.Error)
-		if err == nil && c.parts != nil && ofOneRow[made.Error.Code] {
-			made.Error, made.Split = nil, true
-		}
-		return made, 0, err
-	default:
-		return made, max(failed.NextRetryDelay(), atOnce), nil
+		return made, 0, nil, err
 	}
+	if err := failed.Details(&why); err != nil {
+		return made, 0, nil, err
+	}
+	switch {
+	case !failed.NonRetryable():
+		return made, max(failed.NextRetryDelay(), atOnce), why, nil
+	case c.parts != nil && ofOneRow[why.Code] && !errors.Is(why, llm.ErrDimensions):
+		made.Split = true
+	default:
+		made.Error = why
+	}
+	return made, 0, nil, nil
 }
 
 // keep puts on record how far a call is that is left or broken off: what it used is counted, and its next attempt goes on from there.
@@ -211,12 +215,12 @@ func rest(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// leave notes that a call is made later.
-func (r *rowsRun) leave(until time.Time) {
+// leave notes that a call is made later, and why.
+func (r *rowsRun) leave(until time.Time, why *task.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.later.IsZero() || until.Before(r.later) {
-		r.later = until
+		r.later, r.why = until, why
 	}
 }
 

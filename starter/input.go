@@ -145,8 +145,16 @@ func fileForm(output field, name string) string {
 
 // withFile adds the one file of rows that a kind takes.
 func (c *cli) withFile(ctx context.Context, input map[string]json.RawMessage, sources []string) (json.RawMessage, error) {
-	if len(sources) > 1 || sources[0] == "-" {
+	if len(sources) > 1 {
 		return nil, errors.New("name one file of rows, or one address")
+	}
+	if sources[0] == "-" {
+		name, err := c.kept()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.Remove(name) }()
+		sources = []string{name}
 	}
 	documents, err := c.documents(ctx, sources)
 	if err != nil {
@@ -160,6 +168,16 @@ func (c *cli) withFile(ctx context.Context, input map[string]json.RawMessage, so
 		return nil, err
 	}
 	return json.Marshal(input)
+}
+
+// kept puts standard input into a file, for rows are uploaded, and may be many.
+func (c *cli) kept() (name string, err error) {
+	file, err := os.CreateTemp("", "rows-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(file, c.in)
+	return file.Name(), errors.Join(err, file.Close())
 }
 
 // givenInput reads --input.

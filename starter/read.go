@@ -62,7 +62,7 @@ func (c *cli) show(t task.Task) error {
 	for _, id := range slices.Sorted(maps.Keys(t.InputRequests)) {
 		c.print("asks      %s: %s", id, wanted(t.InputRequests[id]))
 	}
-	c.print("usage     %s, %d tokens in, %d out%s", counted(t.Usage.Requests, "request"), t.Usage.InputTokens, t.Usage.OutputTokens, cost(t.Usage))
+	c.print("usage     %s", used(t.Usage))
 	if t.Usage.VideoSeconds > 0 {
 		c.print("video     %g seconds", t.Usage.VideoSeconds)
 	}
@@ -73,6 +73,18 @@ func (c *cli) show(t task.Task) error {
 		c.print("error     %s", reason(t.Error))
 	}
 	return nil
+}
+
+// used is what a task used: what is wasted or not known only where there is any, for the cost is of all of it.
+func used(u task.Usage) string {
+	text := fmt.Sprintf("%s, %d tokens in, %d out", counted(u.Requests, "request"), u.InputTokens, u.OutputTokens)
+	if u.WastedTokens > 0 {
+		text += fmt.Sprintf(", %d wasted", u.WastedTokens)
+	}
+	if u.UnmeteredCalls > 0 {
+		text += ", unknown for " + counted(u.UnmeteredCalls, "call")
+	}
+	return text + cost(u)
 }
 
 func cost(u task.Usage) string {
@@ -149,7 +161,7 @@ func (c *cli) items() *cobra.Command {
 				if item.Error != nil {
 					why = reason(item.Error)
 				}
-				rows = append(rows, []string{fmt.Sprint(item.Index + 1), string(item.Status), itemName(item), fmt.Sprint(item.Usage.InputTokens + item.Usage.OutputTokens), why})
+				rows = append(rows, []string{fmt.Sprint(item.Index + 1), string(item.Status), itemName(item), fmt.Sprint(item.Usage.InputTokens + item.Usage.OutputTokens + item.Usage.WastedTokens), why})
 			}
 			return c.table(rows)
 		},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,4 +81,45 @@ func TestRows_result(t *testing.T) {
 	code, _, errOut = d.run("submit", "generate", "a.csv", "b.csv", "--template", "x")
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errOut, "one file of rows")
+}
+
+// Rows may come from another program.
+func TestRows_standardInput(t *testing.T) {
+	t.Parallel()
+	d := newRowsDesk(t)
+	code, _, errOut := d.runIn(t.Context(), "name,price\nlamp,10\n", "submit", "generate", "-", "--template", "About {{name}}")
+	require.Equal(t, exitDone, code, errOut)
+	drafts := d.tasks.Drafts()
+	var input struct{ File task.RowFile }
+	require.NoError(t, json.Unmarshal(drafts[len(drafts)-1].Input, &input))
+	require.NotEmpty(t, input.File.FileID)
+}
+
+// A task that was cut off keeps what it did: the file that was asked for is written, and the rows that are left say nothing each.
+func TestRows_cutOff(t *testing.T) {
+	t.Parallel()
+	d := newRowsDesk(t)
+	why := task.Errorf(task.DeadlineExceeded, "the deadline came")
+	d.tasks.OnCreate = func(id string) {
+		items := []task.Item{
+			{ID: "0", Status: task.ItemSucceeded},
+			{ID: "1", Index: 1, Status: task.ItemFailed, Error: why},
+			{ID: "2", Index: 2, Status: task.ItemFailed, Error: task.Errorf(task.RowInvalid, "line 4: bad")},
+		}
+		d.tasks.Give(id, items, map[string]string{"results.csv": "index,id\r\n0,a\r\n", "errors.jsonl": ""})
+		d.tasks.Succeed(id, `{"rows":3,"output":"results.csv"}`, task.Partial)
+		d.tasks.Change(id, func(t *task.Task) { t.Status, t.Error = task.Failed, why })
+	}
+	saved := filepath.Join(d.dir, "out.csv")
+	code, _, errOut := d.run("submit", "generate", "--input", `{"rows":["a","b","c"],"template":"x"}`, "--watch", "--output", saved)
+	require.Equal(t, exitFailed, code, errOut)
+	text, err := os.ReadFile(saved)
+	require.NoError(t, err)
+	require.Equal(t, "index,id\r\n0,a\r\n", string(text))
+	require.Contains(t, errOut, "line 4: bad")
+	require.NotContains(t, errOut, "item 2")
+	require.Equal(t, 1, strings.Count(errOut, "the deadline came"), errOut)
+
+	_, _, errOut = d.run("submit", "generate", "--input", `{"rows":["a","b","c"],"template":"x"}`, "--watch")
+	require.Contains(t, errOut, "What was done is kept: longhaul result task-2")
 }

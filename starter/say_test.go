@@ -77,7 +77,21 @@ func TestStanding_waits(t *testing.T) {
 		},
 		"succeeded in part": {Status: task.Succeeded, Done: true, Outcome: task.Partial},
 		"failed":            {Status: task.Failed, Done: true, Outcome: task.Partial},
+		"processing · fetch · waits (rate_limit): its turn": {
+			Status: task.Processing, Progress: task.Progress{Step: "fetch", Message: "fetching"}, Waiting: &task.Waiting{Reason: "rate_limit", Detail: "its turn"}, Retrying: &task.Retrying{},
+		},
+		"processing · fetch · trying fetch again (attempt 2): no route": {
+			Status: task.Processing, Progress: task.Progress{Step: "fetch", Message: "fetching"}, Retrying: &task.Retrying{Step: "fetch", Attempt: 2, LastError: "no route"},
+		},
 	} {
 		require.Equal(t, want, standing(now))
 	}
+}
+
+// What a task wasted, and what nobody knows, is told beside what it used: its cost is of all of it.
+func TestUsed(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "1 request, 10 tokens in, 5 out", used(task.Usage{Requests: 1, InputTokens: 10, OutputTokens: 5}))
+	require.Equal(t, "0 requests, 0 tokens in, 0 out, 75 wasted, unknown for 1 call, 0.5 USD",
+		used(task.Usage{WastedTokens: 75, UnmeteredCalls: 1, Cost: &task.Cost{Amount: 0.5, Currency: "USD"}}))
 }

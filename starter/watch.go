@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -43,7 +44,7 @@ func (c *cli) follow(ctx context.Context, id, output string) error {
 // conclude prints the end of a task: its result, or why there is none.
 func (c *cli) conclude(ctx context.Context, t task.Task, output string) error {
 	if t.Outcome == task.Partial || t.Status != task.Succeeded {
-		if err := c.tellFailedItems(ctx, t.ID); err != nil {
+		if err := c.tellFailedItems(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -57,6 +58,9 @@ func (c *cli) conclude(ctx context.Context, t task.Task, output string) error {
 	if t.Error != nil {
 		c.tellProblem(t.Error)
 	}
+	if err := c.deliverKept(ctx, t, output); err != nil {
+		return err
+	}
 	if c.json {
 		if err := c.printJSON(t); err != nil {
 			return err
@@ -65,15 +69,30 @@ func (c *cli) conclude(ctx context.Context, t task.Task, output string) error {
 	return errEnded
 }
 
-func (c *cli) tellFailedItems(ctx context.Context, id string) error {
-	items, err := c.client.Items(ctx, id, task.ItemFailed)
+// deliverKept saves what a task had done before it failed or was cancelled, where that was asked for, and says how to get it otherwise.
+func (c *cli) deliverKept(ctx context.Context, t task.Task, output string) error {
+	switch {
+	case t.Result == nil && t.ResultRef == nil:
+		return nil
+	case output != "":
+		return c.deliver(ctx, t.ID, "", output)
+	case t.Outcome == task.Partial:
+		c.note("What was done is kept: longhaul result %s", t.ID)
+	}
+	return nil
+}
+
+// tellFailedItems lists the items that failed, but not those that the end of the task left undone: it says why once for all of them.
+func (c *cli) tellFailedItems(ctx context.Context, t task.Task) error {
+	items, err := c.client.Items(ctx, t.ID, task.ItemFailed)
 	if err != nil {
 		return err
 	}
+	items = slices.DeleteFunc(items, func(i task.Item) bool { return t.Error != nil && i.Error != nil && i.Error.Code == t.Error.Code })
 	const most = 20
 	for i, item := range items {
 		if i == most {
-			c.note("and %d more: longhaul items %s --status failed", len(items)-most, id)
+			c.note("and %d more: longhaul items %s --status failed", len(items)-most, t.ID)
 			break
 		}
 		c.note("%s: %s: %s", item.Status, itemName(item), reason(item.Error))
@@ -153,12 +172,12 @@ func standing(t task.Task) string {
 		parts = append(parts, asks(t))
 	case t.Stalled != nil:
 		parts = append(parts, fmt.Sprintf("stalled since %s: %s", t.Stalled.Since.Local().Format(time.TimeOnly), t.Stalled.Detail))
-	case p.Message != "" && p.Counts.Total == 0:
-		parts = append(parts, p.Message)
-	case t.Retrying != nil:
-		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
 	case t.Waiting != nil:
 		parts = append(parts, waits(t))
+	case t.Retrying != nil:
+		parts = append(parts, fmt.Sprintf("trying %s again (attempt %d): %s", t.Retrying.Step, t.Retrying.Attempt, t.Retrying.LastError))
+	case p.Message != "" && p.Counts.Total == 0:
+		parts = append(parts, p.Message)
 	case p.ETA != nil:
 		parts = append(parts, fmt.Sprintf("about %s left", time.Duration(p.ETA.Seconds)*time.Second))
 	}

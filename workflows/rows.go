@@ -86,7 +86,6 @@ func (b *batch) do(ctx workflow.Context) error {
 			return err
 		}
 	}
-	b.run.enter(stepRows)
 	for b.Next < b.Plan.Shards && ctx.Err() == nil && !historyLong(ctx) {
 		if err := workflow.Await(ctx, func() bool { return b.running < b.window() }); err != nil {
 			break // the task stops; what runs is told by its own context
@@ -144,7 +143,14 @@ func (b *batch) plan(ctx workflow.Context) error {
 	}
 	b.run.enter(stepCheck)
 	b.run.say(ctx, "checking the rows")
-	return workflow.ExecuteActivity(documentWork(ctx, "check the rows"), call.PlanRows, b.job()).Get(ctx, &b.Plan)
+	if err := workflow.ExecuteActivity(documentWork(ctx, "check the rows"), call.PlanRows, b.job()).Get(ctx, &b.Plan); err != nil {
+		return err
+	}
+	b.run.enter(stepRows)
+	if workflow.GetVersion(ctx, "rows are shown as begun", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		b.show(ctx)
+	}
+	return nil
 }
 
 // shard works on one shard and adds what it did. A shard that breaks loses only its rows without an outcome.

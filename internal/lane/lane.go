@@ -104,10 +104,7 @@ func (l *Lane) leave(w *waiter, err error) error {
 		if closed := <-w.ready; closed != nil { // or turned away, and had no place
 			return cmp.Or[error](err, closed)
 		}
-		l.inFlight--
-		l.requests.give(1, now)
-		l.tokens.give(w.taken, now)
-		l.admit(now)
+		l.back(w.taken, now)
 	}
 	if err != nil {
 		return err
@@ -117,6 +114,21 @@ func (l *Lane) leave(w *waiter, err error) error {
 		until = now.Add(l.wait(w, now))
 	}
 	return &Closed{Until: until}
+}
+
+// Back gives a pass back unused: no call was made.
+func (p *Pass) Back() {
+	p.lane.mu.Lock()
+	defer p.lane.mu.Unlock()
+	p.lane.back(p.taken, time.Now())
+}
+
+// back takes an admission back.
+func (l *Lane) back(taken float64, now time.Time) {
+	l.inFlight--
+	l.requests.give(1, now)
+	l.tokens.give(taken, now)
+	l.admit(now)
 }
 
 // Outcome is how a call came out.

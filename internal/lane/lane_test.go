@@ -291,3 +291,19 @@ func TestLane_givesUpWhileTurnedAway(t *testing.T) {
 		require.Error(t, err, "one at a time")
 	})
 }
+
+// A pass that is given back unused costs nothing: not the place, nor the call or the tokens of the minute.
+func TestPass_back(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := lane.New(lane.Limits{Concurrency: 1, Requests: 60, Tokens: 60_000})
+		began := time.Now()
+		for range 10 {
+			pass, err := l.Enter(t.Context(), lane.Caller{}, 1000, time.Minute)
+			require.NoError(t, err)
+			pass.Back()
+		}
+		require.Zero(t, time.Since(began))
+		require.Zero(t, l.State().InFlight)
+	})
+}

@@ -40,6 +40,9 @@ type Embedder interface {
 // ErrBatchTooLarge is behind an *Error of a request that may succeed in smaller parts.
 var ErrBatchTooLarge = errors.New("too much for one call")
 
+// ErrDimensions is behind an *Error of a model that does not give vectors as long as was asked for, whatever the texts.
+var ErrDimensions = errors.New("other dimensions than asked for")
+
 // Fits reports whether all texts may go into one call.
 func (r EmbedRequest) Fits(limits EmbedLimits) bool {
 	return (limits.Inputs == 0 || len(r.Texts) <= limits.Inputs) && (limits.Tokens == 0 || r.Tokens() <= limits.Tokens)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"longhaul/internal/task"
 )
 
 // Matrix writes vectors as an NPY file, version 1.0: float32, little end first, one row of the matrix for each row of the
@@ -34,7 +36,7 @@ func (m *Matrix) Row(r Result) error {
 			return err
 		}
 	case r.Vector != nil && len(r.Vector) != m.width:
-		return fmt.Errorf("row %d: its vector has %d numbers, those before %d", r.Index, len(r.Vector), m.width)
+		return task.Errorf(task.BadResponse, "the vector of row %d has %d numbers, those before it %d, and a matrix has one width; replay with another output, and nothing is paid again", r.Index, len(r.Vector), m.width)
 	}
 	m.written++
 	if m.width == 0 {

@@ -191,7 +191,7 @@ func TestMatrix_refused(t *testing.T) {
 	w := rows.NewMatrix(io.Discard, 3)
 	require.NoError(t, w.Row(rows.Result{Index: 0, Vector: []float32{1, 2}}))
 	require.ErrorContains(t, w.Row(rows.Result{Index: 2}), "row 2 comes as row 1")
-	require.ErrorContains(t, w.Row(rows.Result{Index: 1, Vector: []float32{1}}), "its vector has 1 numbers, those before 2")
+	require.ErrorContains(t, w.Row(rows.Result{Index: 1, Vector: []float32{1}}), "the vector of row 1 has 1 numbers, those before it 2")
 	require.ErrorContains(t, w.Close(), "the matrix has 1 rows of 3")
 
 	var out bytes.Buffer

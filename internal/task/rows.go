@@ -27,7 +27,7 @@ type GenerateInput struct {
 	System       string         `json:"system,omitempty" jsonschema:"maxLength=100000,description=the system message of every call"`
 	OutputSchema map[string]any `json:"output_schema,omitempty" jsonschema:"description=a JSON Schema that every answer must be valid by"`
 	N            int            `json:"n,omitempty" jsonschema:"minimum=1,maximum=10,default=1,description=how many answers each row gets"`
-	Temperature  *float64       `json:"temperature,omitempty" jsonschema:"minimum=0,maximum=2"`
+	Temperature  *float64       `json:"temperature,omitempty" jsonschema:"minimum=0,maximum=2,description=how freely the model writes; by default as the model has it"`
 	MaxTokens    int            `json:"max_tokens,omitempty" jsonschema:"minimum=1,maximum=1000000,description=the longest answer"`
 	Output       string         `json:"output,omitempty" jsonschema:"enum=jsonl,enum=csv,default=jsonl,description=the form of the file of results"`
 }

@@ -87,7 +87,9 @@ func (x *exchange) even(all [][]float32, wanted int) error {
 		}
 	}
 	if is := len(all[0]); wanted != 0 && is != wanted {
-		return x.fail(llm.Final, task.BadResponse, "the embeddings have %d numbers although %d were asked for; leave the dimensions to the model", is, wanted)
+		e := x.fail(llm.Final, task.BadResponse, "the embeddings have %d numbers although %d were asked for; leave the dimensions to the model", is, wanted)
+		e.Err = llm.ErrDimensions
+		return e
 	}
 	return nil
 }
