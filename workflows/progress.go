@@ -126,12 +126,15 @@ func (r *Run) checkBudget() {
 const mostUnmetered = 5
 
 // left is what is left of the budget; 0 is no limit.
-func (r *Run) left() float64 {
+func (r *Run) left() float64 { return rest(r.Facts.Budget, r.spentMoney()) }
+
+// rest is what is left of a budget when something was spent; 0 is no limit.
+func rest(budget, spent float64) float64 {
 	const least = 1e-12 // a budget that is used up is not none
-	if r.Facts.Budget == 0 {
+	if budget == 0 {
 		return 0
 	}
-	return max(r.Facts.Budget-r.spentMoney(), least)
+	return max(budget-spent, least)
 }
 
 // nearBudget reports whether little is left of the budget.
@@ -141,12 +144,14 @@ func (r *Run) nearBudget() bool {
 }
 
 // spentMoney is what the task cost, with the tasks that it started.
-func (r *Run) spentMoney() float64 {
-	all := r.state.Usage.Add(r.state.Started)
-	if all.Cost == nil {
+func (r *Run) spentMoney() float64 { return money(r.state.Usage.Add(r.state.Started)) }
+
+// money is what was spent, as far as it is known.
+func money(used task.Usage) float64 {
+	if used.Cost == nil {
 		return 0
 	}
-	return all.Cost.Amount
+	return used.Cost.Amount
 }
 
 // publishSoon writes the memo before long.

@@ -175,7 +175,7 @@ func (d *groupDocument) ask(ctx workflow.Context, about string, activity, req an
 	d.so.Usage, d.so.Calls = d.so.Usage.Add(used.Usage), d.so.Calls+used.Calls
 	report.Usage, report.Simulated = report.Usage.Add(used.Usage), report.Simulated || answer.Simulated
 	d.group.spent = d.group.spent.Add(used.Usage)
-	if most := d.group.start.Budget; most > 0 && d.group.spent.Cost != nil && d.group.spent.Cost.Amount >= most {
+	if most := d.group.start.Budget; most > 0 && money(d.group.spent) >= most {
 		d.group.stop()
 	}
 	return answer, err

@@ -99,7 +99,7 @@ func SummaryGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 	clean, _ := workflow.NewDisconnectedContext(ctx)
 	all.Wait(clean)
 	if next < len(weights) && ctx.Err() == nil && hearOut(ctx) == nil {
-		start.Done, start.Shut = g.report, gate.shut
+		start.Done, start.Shut, start.Budget = g.report, gate.shut, rest(start.Budget, money(g.spent))
 		return GroupReport{}, workflow.NewContinueAsNewError(ctx, summaryGroup, start)
 	}
 	return g.report, nil
