@@ -527,6 +527,50 @@ func TestAgent_budgetOfTasks(t *testing.T) {
 	require.InDelta(t, 120, s.Usage.Cost.Amount, 0.001)
 }
 
+// What a task costs that failed, or that was cancelled with the agent, counts as well.
+func TestAgent_costOfTasksThatFail(t *testing.T) {
+	t.Parallel()
+	run := llmtest.ToolCalls(llmtest.Usage{Input: 10}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."},{"text":"The bridge was closed."}]}}`})
+	tests := map[string]struct {
+		bridge llmtest.Reply
+		cancel bool
+		cost   float64 // of the task that it starts
+	}{
+		"over its budget": {bridge: says("A bridge."), cost: 220},
+		"cancelled":       {bridge: llmtest.RateLimit(3600), cancel: true, cost: 110},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.price(t, 1)
+			facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
+			facts.Budget = 150
+			b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+				switch {
+				case strings.Contains(c.Prompt, "did not succeed: the budget of 140 is used up"):
+					return says("so far")
+				case len(c.Tools) > 0:
+					return run
+				case strings.Contains(c.Prompt, "The bridge"):
+					return test.bridge
+				}
+				return says("A harbour.")
+			})
+			if test.cancel {
+				b.env.RegisterDelayedCallback(b.env.CancelWorkflow, 10*time.Minute)
+			}
+			s := b.run(facts)
+			require.NotNil(t, s.Started.Cost)
+			require.InDelta(t, test.cost, s.Started.Cost.Amount, 0.001)
+			if !test.cancel {
+				require.Equal(t, "so far", b.agentOutput().Report)
+				require.Contains(t, b.agentOutput().Stopped, "budget")
+			}
+		})
+	}
+}
+
 // The budget ends the work early enough to say what there is.
 func TestAgent_budget(t *testing.T) {
 	t.Parallel()
