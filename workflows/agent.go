@@ -83,17 +83,18 @@ type AgentCarry struct {
 // agent is an agent at work.
 type agent struct {
 	AgentCarry
-	run     *Run
-	replies map[string]bool // requests that somebody answered
-	asking  workflow.Semaphore
-	failed  error // of a last turn that gave nothing
+	run      *Run
+	replies  map[string]bool // requests that somebody answered
+	asking   workflow.Semaphore
+	starting workflow.Semaphore // tasks, where money is counted
+	failed   error              // of a last turn that gave nothing
 }
 
 // Agent works towards a goal: turn by turn the model says what is to be done, the tools do it, and a person is asked
 // where one must be.
 func Agent(ctx workflow.Context, start Start) (Ending, error) {
 	return conduct(ctx, start, agentSteps, func(run *Run) work {
-		g := &agent{run: run, replies: map[string]bool{}, asking: workflow.NewSemaphore(ctx, mostAsked)}
+		g := &agent{run: run, replies: map[string]bool{}, asking: workflow.NewSemaphore(ctx, mostAsked), starting: workflow.NewSemaphore(ctx, 1)}
 		if start.Agent != nil {
 			g.AgentCarry = *start.Agent
 		}

@@ -527,6 +527,31 @@ func TestAgent_budgetOfTasks(t *testing.T) {
 	require.InDelta(t, 120, s.Usage.Cost.Amount, 0.001)
 }
 
+// Tasks that one turn asks for do not spend the same rest of the budget: one comes after the other, and none when it is used up.
+func TestAgent_budgetOfTasksOfATurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	run := func(text string) llmtest.ToolCall {
+		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":"summary","input":{"documents":[{"text":%q}]}}`, text)}
+	}
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
+	facts.Budget = 150
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		switch {
+		case strings.Contains(c.Prompt, "did not succeed: the budget of 150 is used up"):
+			return says("so far")
+		case len(c.Tools) > 0:
+			return llmtest.ToolCalls(llmtest.Usage{Input: 10}, run("The harbour was rebuilt."), run("The bridge was closed."), run("The tower fell."))
+		}
+		return says("A summary.") // for 110
+	})
+	s := b.run(facts)
+	require.InDelta(t, 220, s.Started.Cost.Amount, 0.001, "the second found some of it left, the third nothing")
+	require.Equal(t, "so far", b.agentOutput().Report)
+	require.Contains(t, b.agentOutput().Stopped, "budget")
+}
+
 // What a task costs that failed, or that was cancelled with the agent, counts as well.
 func TestAgent_costOfTasksThatFail(t *testing.T) {
 	t.Parallel()
