@@ -115,7 +115,7 @@ func (g *agent) do(ctx workflow.Context) error {
 		if historyLong(ctx) {
 			return g.run.goOn(ctx, Start{Agent: &g.AgentCarry})
 		}
-		g.stop()
+		g.stop(ctx)
 		turn, err := g.turn(ctx)
 		if tooLong(err) && g.makeRoom(ctx) {
 			continue
@@ -216,7 +216,8 @@ func (g *agent) lastOrder() string {
 }
 
 // stop finds out whether a limit ends the work with the next turn.
-func (g *agent) stop() {
+func (g *agent) stop(ctx workflow.Context) {
+	over := g.run.overBudget()
 	switch {
 	case g.Stopped != "":
 	case g.Turn+1 >= g.Limits.Steps:
@@ -227,6 +228,8 @@ func (g *agent) stop() {
 		g.Stopped = "the same call was asked for again and again"
 	case g.run.nearBudget():
 		g.Stopped = "the budget is nearly used up"
+	case over != nil && workflow.GetVersion(ctx, "budgets that cannot be kept", workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+		g.Stopped = over.Detail
 	}
 }
 

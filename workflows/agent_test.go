@@ -596,6 +596,30 @@ func TestAgent_costOfTasksThatFail(t *testing.T) {
 	}
 }
 
+// A budget that cannot be kept, because the provider tells no usage, ends the work after a few calls.
+func TestAgent_budgetThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, says("never"))
+	facts.Budget = 1000
+	n := 0
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		if strings.Contains(c.Prompt, "The work ends here: the budget of 1000 cannot be kept") {
+			return llmtest.Stream(llmtest.Delta("so far", ""), llmtest.Delta("", "stop"), "[DONE]")
+		}
+		n++
+		call := fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"look","arguments":"{\"q\":\"%d\"}"}}]}`, n)
+		return llmtest.Stream(llmtest.Choice(call, ""), llmtest.Delta("", "tool_calls"), "[DONE]")
+	})
+	s := b.run(facts)
+	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
+	require.Equal(t, "so far", b.agentOutput().Report)
+	require.Contains(t, b.agentOutput().Stopped, "does not tell")
+	require.Len(t, b.tools.made(), 5)
+	require.EqualValues(t, 6, s.Usage.UnmeteredCalls)
+}
+
 // The budget ends the work early enough to say what there is.
 func TestAgent_budget(t *testing.T) {
 	t.Parallel()
