@@ -86,7 +86,7 @@ func (g *agent) askPerson(ctx workflow.Context, use activities.ToolUse, n int) (
 func (g *agent) runTask(ctx workflow.Context, req *activities.ToolRequest) error {
 	id := ChildID(g.run.Facts.ID, req.Turn, req.Call)
 	var made activities.Child
-	prepare := activities.ChildRequest{Task: req.Task, Turn: req.Turn, Call: req.Call, ID: id, Request: req.Request}
+	prepare := activities.ChildRequest{Task: req.Task, Turn: req.Turn, Call: req.Call, ID: id, Request: req.Request, Budget: g.run.Facts.Budget}
 	if err := workflow.ExecuteActivity(documentWork(ctx, "prepare a task"), call.PrepareChild, prepare).Get(ctx, &made); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/internal/tool"
+	"longhaul/internal/video/videotest"
 	"longhaul/workflows"
 )
 
@@ -550,6 +551,52 @@ func TestAgent_budgetOfTasksOfATurn(t *testing.T) {
 	require.InDelta(t, 220, s.Started.Cost.Amount, 0.001, "the second found some of it left, the third nothing")
 	require.Equal(t, "so far", b.agentOutput().Report)
 	require.Contains(t, b.agentOutput().Stopped, "budget")
+}
+
+// A task that an agent starts asks the agent's model, unless its kind asks one of another sort. One whose cost cannot be counted is not started where
+// there is a budget.
+func TestAgent_modelsOfTasks(t *testing.T) {
+	t.Parallel()
+	run := func(kind, input string) llmtest.ToolCall {
+		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":%q,"input":%s}`, kind, input)}
+	}
+	for name, budget := range map[string]float64{"without a budget": 0, "with a budget": 1000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newVideoBench(t, "ark", videotest.Options{})
+			b.price(t, 1)
+			facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
+			facts.Budget, facts.Model = budget, "scripted/other-model"
+			if budget > 0 {
+				facts.Model = "test-model" // which has a price
+			}
+			b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+				switch {
+				case len(c.Results) > 0:
+					return says(strings.Join(c.Results, "; "))
+				case len(c.Tools) > 0:
+					return llmtest.ToolCalls(llmtest.Usage{Input: 10}, run("embed", `{"rows":["a lamp"]}`), run("video", `{"prompt":"a sea"}`), run("generate", `{"rows":["a lamp"],"template":"Write."}`))
+				case len(c.Inputs) > 0:
+					return llmtest.Reply{}
+				}
+				return says("Words.")
+			})
+			require.Equal(t, task.Succeeded, b.run(facts).State)
+			asked := map[string]bool{}
+			for _, c := range b.provider.Calls() {
+				asked[c.Model] = true
+			}
+			for _, job := range b.videos.Jobs("a sea") {
+				asked[job.Model] = true
+			}
+			if budget > 0 {
+				require.Equal(t, map[string]bool{"test-model": true, "test-video": true}, asked)
+				require.Contains(t, b.agentOutput().Report, `"embed" cannot be started from here: there is a budget`)
+				return
+			}
+			require.Equal(t, map[string]bool{"other-model": true, "test-video": true, "test-embedding": true}, asked)
+		})
+	}
 }
 
 // What a task costs that failed, or that was cancelled with the agent, counts as well.
