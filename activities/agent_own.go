@@ -122,8 +122,6 @@ type Inputs interface {
 	// Prepare checks an input against its kind, and gives it with its defaults and its headline. The model and the budget are those of the task that
 	// starts it.
 	Prepare(kind string, input []byte, model string, budget float64) (ready any, headline string, err error)
-	// Headline is the input that a task had in a line; "" if it is none of the kind.
-	Headline(kind string, input []byte) string
 	// Again makes a task that runs another one again, of which the facts are given.
 	Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (Replay, error)
 }

@@ -96,19 +96,6 @@ type Inputs struct {
 	Priced func(kind, model string) bool // whether it is known what a model costs; nil means never
 }
 
-// Headline is the input that a task had in a line; "" if it is none of the kind.
-func (Inputs) Headline(name string, input []byte) string {
-	kind, ok := Find(name)
-	if !ok {
-		return ""
-	}
-	in, err := kind.Decode(input)
-	if err != nil {
-		return ""
-	}
-	return in.Headline()
-}
-
 // Again makes a task that runs another one again, of which the facts are given. It always has the same id.
 func (i Inputs) Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (r activities.Replay, err error) {
 	var before Facts

@@ -208,7 +208,7 @@ func (r *Run) bury(ctx workflow.Context, f activities.Finished, why *task.Error,
 		return
 	}
 	req := activities.BuryRequest{
-		Task: r.Facts.task(), Kind: r.Facts.Kind, InputKey: r.Facts.InputKey, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: r.Facts,
+		Task: r.Facts.task(), Kind: r.Facts.Kind, Headline: r.Facts.Headline, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: r.Facts,
 		At: workflow.Now(ctx), Error: why, Finished: f, Usage: r.state.Usage,
 	}
 	err := workflow.ExecuteActivity(documentWork(ctx, "keep what failed"), call.Bury, req).Get(ctx, nil)
