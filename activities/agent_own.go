@@ -157,10 +157,12 @@ func (a *Activities) PrepareChild(ctx context.Context, req ChildRequest) (Child,
 
 // wrongInput tells every fault of an input.
 func wrongInput(e *task.Error) string {
-	var text strings.Builder
-	text.WriteString("the task was not started: " + e.Detail)
-	for _, at := range e.Errors {
-		fmt.Fprintf(&text, "; %s %s", at.Pointer, at.Detail)
+	if len(e.Errors) == 0 {
+		return "the task was not started: " + e.Detail
 	}
-	return text.String()
+	var faults []string
+	for _, at := range e.Errors {
+		faults = append(faults, at.Pointer+": "+at.Detail)
+	}
+	return "the task was not started: " + strings.Join(faults, "; ")
 }

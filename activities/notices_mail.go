@@ -141,8 +141,9 @@ var letterText = template.Must(template.New("mail").Parse(`Task {{.Data.ID}} ({{
 Why: {{.Detail}} ({{.Code}}{{if .Attempts}}, after {{.Attempts}} attempts{{end}})
 {{end}}{{if .Data.InputRequests}}
 It waits for a person to answer.
-{{end}}
-Read it: {{.Data.URL}}
+{{end}}{{range $name, $value := .Data.Labels}}
+{{$name}}: {{$value}}{{end}}
+Read it: {{.Page}}
 {{with .Others}}
 So did {{$.Count}} more since the last mail:
 {{range .}}  {{.Task}}
@@ -155,10 +156,12 @@ func letter(d storage.Delivery, mailbox string, others []alert) notify.Mail {
 	in := struct {
 		bulletin
 		ID     string
+		Page   string // where a person reads it; what the message links to is for programs, and asks for a key
 		Others []alert
 		Count  int
 	}{ID: d.ID, Others: others[:min(len(others), mostListed)], Count: len(others)}
 	_ = json.Unmarshal([]byte(d.Body), &in.bulletin) // we wrote it
+	in.Page = strings.Replace(in.Data.URL, "/v1/tasks/", "/tasks/", 1)
 	subject := fmt.Sprintf("[longhaul] %s task: %s", in.Data.Kind, strings.TrimPrefix(string(d.Event), "task."))
 	if n := len(others); n > 0 {
 		subject = fmt.Sprintf("[longhaul] %d tasks: %s", n+1, strings.TrimPrefix(string(d.Event), "task."))

@@ -55,7 +55,7 @@ func (p *post) mailbox(codes ...int) *notifytest.Mailbox {
 	require.NoError(p.t, err)
 	p.t.Cleanup(box.Close)
 	p.Mailer, err = notify.NewMailer(notify.MailServer{
-		Host: "127.0.0.1", Port: box.Port(), From: "longhaul@example.com", TLS: "none", Timeout: 5 * time.Second, AMinute: 6000,
+		Host: "127.0.0.1", Port: box.Port(), From: "longhaul <longhaul@example.com>", TLS: "none", Timeout: 5 * time.Second, AMinute: 6000,
 	})
 	require.NoError(p.t, err)
 	return box
@@ -260,7 +260,8 @@ func TestDeliver_mail(t *testing.T) {
 	letter := box.Letters()[0]
 	require.Contains(t, letter.Text, "Subject: [longhaul] summary task: failed")
 	require.Contains(t, letter.Text, "<"+message+"@example.com>")
-	for _, want := range []string{"the key is refused", "after 3 attempts", "https://tasks.example.com/v1/tasks/"} {
+	require.Contains(t, letter.Text, "From: \"longhaul\" <longhaul@example.com>")
+	for _, want := range []string{"the key is refused", "after 3 attempts", "Read it: https://tasks.example.com/tasks/task_"} {
 		require.Contains(t, strings.ReplaceAll(letter.Text, "=\r\n", ""), want)
 	}
 }

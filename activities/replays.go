@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -158,7 +159,7 @@ type ReplayDone struct {
 type ReplayResult struct {
 	Letter  string       `json:"dead_letter"`
 	TaskID  string       `json:"task_id"` // that ran it again
-	Outcome task.Outcome `json:"outcome"`
+	Outcome task.Outcome `json:"outcome,omitempty"`
 }
 
 // EndReplay records how one replay of a bulk ended.
@@ -168,6 +169,8 @@ func (a *Activities) EndReplay(ctx context.Context, req ReplayDone) error {
 	item := task.Item{Index: req.Index, Name: req.Letter, Status: task.ItemFailed, Error: req.Error}
 	if item.Error == nil {
 		item.Status = task.ItemSucceeded
+	}
+	if req.Replay != "" {
 		var err error
 		if item.Result, err = json.Marshal(ReplayResult{req.Letter, req.Replay, req.Outcome}); err != nil {
 			return err
@@ -208,13 +211,15 @@ func (a *Activities) FinishReplays(ctx context.Context, req FinishReplaysRequest
 	if err != nil {
 		return Finished{}, err
 	}
-	var output ReplaysOutput
+	output := ReplaysOutput{Replays: []ReplayOutcome{}}
 	for _, item := range items {
-		result, err := resultOf[ReplayResult](item)
-		if err != nil {
-			return Finished{}, err
+		outcome := ReplayOutcome{Letter: item.Name, Status: item.Status, Error: item.Error}
+		if len(item.Result) > 0 { // also of one that failed again
+			if err := json.Unmarshal(item.Result, &outcome.ReplayResult); err != nil {
+				return Finished{}, fmt.Errorf("result of item %d: %w", item.Index, err)
+			}
 		}
-		output.Replays = append(output.Replays, ReplayOutcome{item.Name, item.Status, result, item.Error})
+		output.Replays = append(output.Replays, outcome)
 	}
 	finished.Result, err = a.storeResult(ctx, req.Task, output)
 	return finished, err

@@ -284,7 +284,7 @@ const plansHeld = 16
 // the more there are. The zero value is empty.
 type rowPlans struct {
 	mu   sync.Mutex
-	held map[string]*rowBooks // by task; nothing but the plan is taken from them
+	held map[string]*rowBooks // by task; nothing is taken from them but the plan, and what an earlier task kept
 }
 
 // open is openBooks.

@@ -35,9 +35,7 @@ func newClassification(in *task.ClassifyInput) (*classification, error) {
 	c := &classification{in: in, template: template}
 	for i, l := range in.Labels {
 		if slices.Contains(c.names, l.Name) {
-			e := task.Errorf(task.Invalid, "labels: %q is there twice", l.Name)
-			e.Errors = []task.FieldError{{Pointer: fmt.Sprintf("/input/labels/%d/name", i), Detail: "is there twice"}}
-			return nil, e
+			return nil, task.Errorf(task.Invalid, "%q is there twice", l.Name).At(fmt.Sprintf("/input/labels/%d/name", i))
 		}
 		c.names = append(c.names, l.Name)
 	}

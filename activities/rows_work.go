@@ -76,9 +76,7 @@ func inField(field string, err error) error {
 	if told, ok := errors.AsType[*task.Error](err); ok {
 		said = told.Detail
 	}
-	e := task.Errorf(task.Invalid, "%s: %s", field, said)
-	e.Errors = []task.FieldError{{Pointer: "/input/" + field, Detail: said}}
-	return e
+	return task.Errorf(task.Invalid, "%s", said).At("/input/" + field)
 }
 
 // CheckRows refuses an input of a kind over rows for what its schema cannot tell.

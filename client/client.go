@@ -98,7 +98,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	var problem task.Error
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(text, &problem) != nil {
-		return &Unreachable{Address: c.base, Err: fmt.Errorf("HTTP %s, not from longhaul", resp.Status)}
+		return &Unreachable{Address: c.base, Err: fmt.Errorf("HTTP %s, which was not longhaul: a proxy in between, or another program", resp.Status)}
 	}
 	return &problem
 }

@@ -75,7 +75,7 @@ func TestCA06_whatIsPaidForStays(t *testing.T) {
 	}
 	rows := s.generate(100)
 	cancelled := s.begin("generate", rows, nil)
-	late := s.begin("generate", rows, map[string]any{"deadline": "12s"})
+	late := s.begin("generate", rows, map[string]any{"deadline": "25s"})
 	require.Eventually(t, func() bool { return s.items(cancelled, "succeeded") == 60 }, time.Minute, 100*time.Millisecond)
 	_, err := s.client.Cancel(s.soon(), cancelled)
 	require.NoError(t, err)

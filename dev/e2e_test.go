@@ -327,17 +327,6 @@ func TestDelay(t *testing.T) {
 	require.Equal(t, 1, s.provider.Counts().Total)
 }
 
-// A provider that never answers ends with the deadline, and its socket is closed.
-func TestDeadline(t *testing.T) {
-	s := newStack(t)
-	s.provider.On("[doc-000]", llmtest.Reply{End: llmtest.Silence})
-	done := s.finish(s.begin("summary", notes(2), map[string]any{"deadline": "3s"}))
-	require.Equal(t, task.Failed, done.Status)
-	require.Equal(t, task.DeadlineExceeded, done.Error.Code)
-	require.Equal(t, task.Partial, done.Outcome)
-	require.NoError(t, s.provider.WaitGone(s.soon(), 1))
-}
-
 // A server that wants very short histories makes task and groups go on in new runs all the time:
 // nothing is done twice, nothing is lost, and readers see one task that only goes forward.
 func TestManyRuns(t *testing.T) {

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func tell(stdout io.Writer, a *app.App, api net.Addr) {
 	}
 	for _, line := range [][2]string{
 		{"API", fmt.Sprintf("http://%s  (docs at /docs)", api)},
-		{"Temporal UI", a.Config.TemporalUIURL},
+		{"Temporal UI", cmp.Or(a.Config.TemporalUIURL, "none")},
 		{"Temporal", fmt.Sprintf("%s, namespace %s", a.Temporal.Address, a.Temporal.Namespace)},
 		{"Data", a.Config.DataDir},
 		{"Model", model},

@@ -298,7 +298,7 @@ func TestWH06_goneEndpoints(t *testing.T) {
 	})
 	gone := receiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Status: http.StatusGone} })
 	healthy := receiver(t, nil)
-	s := newStack(t, quick("2s,2s,2s,2s,2s,2s,2s")...)
+	s := newStack(t, quick("2s"+strings.Repeat(",2s", 60))...) // none is given up before all have been sent
 	doomed := s.register(`{"url":"` + failing.URL() + `"}`)
 	const n = 12
 	var ids []string

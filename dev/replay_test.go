@@ -158,6 +158,17 @@ func TestDA05_bulkReplay(t *testing.T) {
 	require.Equal(t, task.Failed, stopped.Status)
 	require.Equal(t, task.CanaryFailed, stopped.Error.Code)
 	require.Equal(t, n+1, s.provider.Counts().Total, "a canary is one")
+	var told struct {
+		Replays []struct {
+			Status task.ItemStatus `json:"status"`
+			TaskID string          `json:"task_id"`
+		}
+	}
+	require.NoError(t, json.Unmarshal(stopped.Result, &told))
+	require.Len(t, told.Replays, n)
+	for _, replay := range told.Replays {
+		require.Equal(t, replay.Status == task.ItemFailed, replay.TaskID != "", "one that failed again says which task it was")
+	}
 	letters, err := s.client.DeadLetters(s.soon(), "")
 	require.NoError(t, err)
 	require.Len(t, letters, n, "what failed again is back in the list, and nothing else is there twice")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,7 +129,11 @@ func (c *cli) deadShow() *cobra.Command {
 				return c.orJSON(d, err)
 			}
 			c.print("%s  %s, %s\n%s", d.ID, d.Kind, d.Status, d.Headline)
-			c.print("done      %d of %d, %s%s", d.Counts.Succeeded, d.Counts.Total, counted(d.Usage.Requests, "request"), cost(d.Usage))
+			done := counted(d.Usage.Requests, "request") + cost(d.Usage)
+			if d.Counts.Total > 0 {
+				done = fmt.Sprintf("%d of %d, %s", d.Counts.Succeeded, d.Counts.Total, done)
+			}
+			c.print("done      %s", done)
 			for _, f := range d.Failures {
 				c.print("failed    %d at step %s: %s", f.Count, f.Step, reason(f.Example.Error))
 			}

@@ -237,6 +237,9 @@ func (c *cli) deliver(ctx context.Context, id, artifact, output string) error {
 	return nil
 }
 
+// reports are what the kinds call theirs. That of agents comes first: an agent may have written a file with one of the other names.
+var reports = []string{"report.md", "summary.md", "answers.md"}
+
 func (c *cli) content(ctx context.Context, id, artifact, output string) (io.ReadCloser, error) {
 	if artifact != "" {
 		return c.client.Artifact(ctx, id, artifact)
@@ -250,9 +253,9 @@ func (c *cli) content(ctx context.Context, id, artifact, output string) (io.Read
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range artifacts {
-		if strings.HasSuffix(a.Name, ".md") {
-			return c.client.Artifact(ctx, id, a.Name)
+	for _, name := range reports {
+		if slices.ContainsFunc(artifacts, func(a task.Artifact) bool { return a.Name == name }) {
+			return c.client.Artifact(ctx, id, name)
 		}
 	}
 	text, err := io.ReadAll(result)

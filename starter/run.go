@@ -66,7 +66,23 @@ func (c *cli) root() *cobra.Command {
 		c.result(), c.items(), c.webhooks(), c.deliveries(), c.redeliver(), c.kinds(), c.version(),
 	)
 	c.key = key // as a default of the flag, the help would show it
+	sayUsage(root)
 	return root
+}
+
+// sayUsage has every command that got too few or too many arguments say which it takes.
+func sayUsage(cmd *cobra.Command) {
+	if fits := cmd.Args; fits != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := fits(cmd, args); err != nil {
+				return fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, inner := range cmd.Commands() {
+		sayUsage(inner)
+	}
 }
 
 func (c *cli) connect() error {
@@ -89,7 +105,7 @@ func (c *cli) exit(ctx context.Context, err error) int {
 		return exitUsage
 	case unreachable:
 		c.note("%v", lost)
-		c.note("Is it running? make run starts everything; --api or LONGHAUL_API says where it is.")
+		c.note("Is it running, and nothing in the way? make run starts everything; --api or LONGHAUL_API says where it is.")
 		return exitUnreachable
 	case ours:
 		c.tellProblem(refused)

@@ -66,7 +66,10 @@ func (d *desk) finish(outcome task.Outcome, items ...task.Item) {
 		d.tasks.Change(id, func(t *task.Task) {
 			t.Status, t.Progress = task.Processing, task.Progress{Percent: &half, Step: "summarise", Counts: task.Counts{Total: 2, Succeeded: 1, Running: 1}, ETA: &task.ETA{Seconds: 130}}
 		})
-		d.tasks.Give(id, items, map[string]string{"report.md": "# 报告\n\nIt was the \x1b[31mbest\n"})
+		d.tasks.Give(id, items, map[string]string{
+			"report.md":  "# 报告\n\nIt was the \x1b[31mbest\n",
+			"answers.md": "a file that the agent wrote\n", "a.md": "and another one\n",
+		})
 		d.tasks.Succeed(id, `{"documents":[]}`, outcome)
 	}
 }
@@ -251,6 +254,8 @@ func TestMistakes(t *testing.T) {
 		code int
 		says string
 	}{
+		"too few":          {[]string{"answer", "task-1"}, exitUsage, "usage: longhaul answer ID TEXT"},
+		"too many":         {[]string{"dead", "show", "a", "b"}, exitUsage, "usage: longhaul dead show ID"},
 		"unknown command":  {[]string{"sumbit"}, exitUsage, "unknown command"},
 		"unknown flag":     {[]string{"list", "--colour"}, exitUsage, "--colour"},
 		"unknown setting":  {[]string{"submit", "summary", "--wrods", "3"}, exitUsage, "--wrods"},

@@ -70,7 +70,13 @@ func TestStanding_waits(t *testing.T) {
 	for want, now := range map[string]task.Task{
 		"processing · waits (rate_limit): its turn": {Status: task.Processing, Waiting: &task.Waiting{Reason: "rate_limit", Detail: "its turn"}},
 		"processing · waits (no_worker)":            {Status: task.Processing, Waiting: &task.Waiting{Reason: "no_worker"}},
-		"paused · paused by a person":               {Status: task.Paused, Waiting: &task.Waiting{Reason: "paused", Detail: "paused by a person"}},
+		"paused · since noon":                       {Status: task.Paused, Waiting: &task.Waiting{Reason: "paused", Detail: "since noon"}},
+		"paused · since noon: lunch": {
+			Status: task.Paused, Waiting: &task.Waiting{Reason: "paused", Detail: "since noon: lunch"}, Progress: task.Progress{Message: "turn 3"},
+			InputRequests: map[string]task.InputRequest{"call-1-1": {ID: "call-1-1", Kind: "question"}},
+		},
+		"succeeded in part": {Status: task.Succeeded, Done: true, Outcome: task.Partial},
+		"failed":            {Status: task.Failed, Done: true, Outcome: task.Partial},
 	} {
 		require.Equal(t, want, standing(now))
 	}

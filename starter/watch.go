@@ -133,6 +133,9 @@ func (c *cli) bar(ctx context.Context) (show func(task.Task), stop func()) {
 func standing(t task.Task) string {
 	p := t.Progress
 	parts := []string{string(t.Status)}
+	if t.Outcome == task.Partial && t.Status == task.Succeeded {
+		parts[0] += " in part"
+	}
 	if p.Percent != nil && (!t.Done || t.Status == task.Succeeded) {
 		parts = append(parts, fmt.Sprintf("%d%%", *p.Percent))
 	}
@@ -144,6 +147,8 @@ func standing(t task.Task) string {
 	}
 	switch {
 	case t.Done:
+	case t.Status == task.Paused && t.Waiting != nil:
+		parts = append(parts, waits(t))
 	case len(t.InputRequests) > 0:
 		parts = append(parts, asks(t))
 	case t.Stalled != nil:

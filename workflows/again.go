@@ -30,6 +30,9 @@ func Again(before Facts, input []byte, order task.ReplayOrder, id string, kept i
 	if err != nil {
 		return Facts{}, nil, err
 	}
+	if err := kind.samePlaces(input, in, order.Scope); err != nil {
+		return Facts{}, nil, err
+	}
 	hash, err := orderHash(before.ID, order)
 	if err != nil {
 		return Facts{}, nil, err
@@ -49,6 +52,22 @@ func Again(before Facts, input []byte, order task.ReplayOrder, id string, kept i
 	}
 	f.Deadline, err = deadlineAgain(before, order.Overrides.Deadline, f.CreatedAt)
 	return f, in, err
+}
+
+// samePlaces refuses another number of items where those that succeeded are kept by their place.
+func (k Kind) samePlaces(input []byte, in Input, scope task.Scope) error {
+	now, lists := in.(Listed)
+	if !lists || scope != task.ScopeFailed {
+		return nil
+	}
+	was, err := k.Decode(input)
+	if err != nil {
+		return err
+	}
+	if before := was.(Listed).Items(); before != now.Items() { //nolint:forcetypeassert // both are of one kind
+		return task.Errorf(task.Invalid, "the task that is run again has %d items and this one %d, so none can be kept by its place; replay with scope all", before, now.Items()).At("/overrides/input")
+	}
+	return nil
 }
 
 // deadlineAgain is as far from now as that of the task before was from its acceptance, unless another is asked for.

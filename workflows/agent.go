@@ -54,9 +54,7 @@ func checkAgent(in Input) error {
 		_, err = schema.Compile(text)
 	}
 	if err != nil {
-		e := task.Errorf(task.Invalid, "output_schema: %s", err)
-		e.Errors = []task.FieldError{{Pointer: "/input/output_schema", Detail: err.Error()}}
-		return e
+		return task.Errorf(task.Invalid, "%s", err).At("/input/output_schema")
 	}
 	return nil
 }

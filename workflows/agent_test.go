@@ -460,8 +460,8 @@ func TestAgent_startsATask(t *testing.T) {
 	results := b.provider.Calls()[2].Results
 	require.Contains(t, results[0], workflows.ChildID(b.id, 1, 0))
 	require.Contains(t, results[0], "A harbour.")
-	require.Contains(t, results[1], "the task was not started")
-	require.Contains(t, results[1], "/documents")
+	require.Contains(t, results[1], "the task was not started: /documents: must have at least 1 entry")
+	require.Equal(t, 1, strings.Count(results[1], "/documents"), "each fault is told once")
 }
 
 // What a person is to be shown must fit into the task: what is larger goes back to the model.

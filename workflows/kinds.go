@@ -44,6 +44,11 @@ type Follower interface {
 	Previous() (id, pointer string) // "" for none, and where the input says so
 }
 
+// Listed is an input of which each entry is an item of the task, in their order.
+type Listed interface {
+	Items() int
+}
+
 // Kinds is every kind this build can run. Adding one is a line here, and its file.
 func Kinds() []Kind {
 	return []Kind{summaryKind(), agentKind(), qaKind(), videoKind(), generateKind(), classifyKind(), embedKind(), replayKind()}
@@ -121,23 +126,22 @@ func (k Kind) patched(input, patch []byte) (Input, error) {
 	}
 	merged, err := jsonpatch.MergePatch(input, patch)
 	if err != nil {
-		return nil, task.Errorf(task.Invalid, "overrides.input is no JSON merge patch: %s", err)
+		return nil, task.Errorf(task.Invalid, "is no JSON merge patch: %s", err).At("/overrides/input")
 	}
-	return k.checked(merged, "the input of "+k.Name+", with overrides.input merged into it", "/overrides/input")
+	return k.checked(merged, "/overrides/input")
 }
 
-// checked reads an input after it has checked it against the schema of its kind. What it is called, and where it stands, is for the error.
-func (k Kind) checked(input []byte, called, at string) (Input, error) {
+// checked reads an input after it has checked it against the schema of its kind. Where it stands is for the error.
+func (k Kind) checked(input []byte, at string) (Input, error) {
 	compiled, err := schema.Compile(schema.Of(k.Input()))
 	if err != nil {
 		return nil, err
 	}
 	if found := compiled.Check(input); len(found) > 0 {
-		e := task.Errorf(task.Invalid, "%s is not valid", called)
-		for _, f := range found {
-			e.Errors = append(e.Errors, task.FieldError{Pointer: at + f.Pointer, Detail: f.Detail})
+		for i, f := range found {
+			found[i].Pointer = at + f.Pointer
 		}
-		return nil, e
+		return nil, task.Unfit(found)
 	}
 	return k.Decode(input)
 }
@@ -152,7 +156,7 @@ func (i Inputs) Prepare(name string, raw []byte, model string, budget float64) (
 	if f := (Facts{Kind: name, Model: kind.inherits(model), Budget: budget}); f.CheckBudget("", i.Priced) != nil {
 		return nil, "", task.Errorf(task.Invalid, "a task of kind %q cannot be started from here: there is a budget, and what such a task costs is not known", name)
 	}
-	in, err := kind.checked(raw, "the input of "+name, "")
+	in, err := kind.checked(raw, "")
 	if err != nil {
 		return nil, "", err
 	}

@@ -141,7 +141,7 @@ func TestRows_refused(t *testing.T) {
 		"no rows":           {"embed", `{"rows":[]}`, "/rows", "1"},
 		"a label twice":     {"classify", `{"rows":["a"],"labels":[{"name":"a"},{"name":"a"}]}`, "/input/labels/1/name", "twice"},
 		"one label":         {"classify", `{"rows":["a"],"labels":[{"name":"a"}]}`, "/labels", "2"},
-		"no schema":         {"generate", `{"rows":["a"],"template":"x","output_schema":{"type":"objekt"}}`, "/input/output_schema", "value must be one of"},
+		"no schema":         {"generate", `{"rows":["a"],"template":"x","output_schema":{"type":"objekt"}}`, "/input/output_schema", "must be one of"},
 		"an unknown format": {"embed", `{"rows":["a"],"output":"csv"}`, "/output", "parquet"},
 	} {
 		_, _, err := workflows.Inputs{}.Prepare(tt.kind, []byte(tt.input), "", 0)

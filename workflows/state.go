@@ -95,6 +95,7 @@ type Snapshot struct {
 type Said struct {
 	Request string // the id of the request that was answered; "" for a message
 	Message string // the key of the message
+	Action  string `json:",omitempty"` // what was done with the request, for who reads the history
 }
 
 // FirstSnapshot is how a task stands between its acceptance and its first workflow task.

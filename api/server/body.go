@@ -43,7 +43,7 @@ func (s *server) readBody(in raw, pick func(text []byte) *schema.Schema, body an
 		return err
 	}
 	if found := pick(text).Check(text); len(found) > 0 {
-		return invalid(found)
+		return task.Unfit(found)
 	}
 	if err := json.Unmarshal(text, body); err != nil {
 		return task.Errorf(task.Invalid, "the body is not valid: %v", err)

@@ -95,7 +95,7 @@ func (s *server) draft(in *createRequest) (task.Draft, error) {
 	}
 	options, found := body.options(time.Now())
 	if len(found) > 0 {
-		return task.Draft{}, invalid(found)
+		return task.Draft{}, task.Unfit(found)
 	}
 	return task.Draft{Kind: body.Kind, Input: body.Input, IdempotencyKey: in.Key, Options: options}, nil
 }

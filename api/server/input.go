@@ -62,7 +62,7 @@ func (b inputBody) reply() (task.Reply, error) {
 	refuse(len(b.Arguments) > 0 && json.Unmarshal(b.Arguments, &object) != nil, "/arguments", "must be a JSON object")
 	refuse(len(b.Arguments) > maxArguments, "/arguments", fmt.Sprintf("may have at most %d bytes", maxArguments))
 	if len(found) > 0 {
-		return task.Reply{}, invalid(found)
+		return task.Reply{}, task.Unfit(found)
 	}
 	return task.Reply{Request: b.Request, Action: action, Reason: b.Reason, Arguments: b.Arguments, Text: b.Text}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"longhaul/api/server"
+	"longhaul/internal/app"
 	"longhaul/internal/task"
 )
 
@@ -39,6 +41,7 @@ func TestPages(t *testing.T) {
 		"docs: every operation":          {see: seeOperations},
 		"docs: unfold what is linked to": {see: seeLinkFollowed},
 		"markdown":                       {see: seeMarkdown},
+		"refusals of a proxy":            {see: seeForeignRefusal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -326,6 +329,76 @@ func seeMarkdown(w *window) {
 	}
 }
 
+// seeForeignRefusal tells what a proxy said that knows no JSON, over HTTP/2 too, where a status has no words.
+func seeForeignRefusal(w *window) {
+	w.Visit("/")
+	for text, want := range map[string]string{"": "HTTP 413", "Request Entity Too Large": "Request Entity Too Large"} {
+		got := eval[string](w, "import('/ui/api.js').then(async (api) => { window.fetch = async () => new Response('<h1>no</h1>', {status: 413, statusText: '"+text+"'}); "+
+			"try { await api.ask('/x'); } catch (problem) { return problem.title; } })")
+		require.Equal(w.T, want, got)
+	}
+}
+
+// What the forms show of the kinds and of the options has a name, and is told in Chinese too.
+func TestWords_forms(t *testing.T) {
+	t.Parallel()
+	var known [2]string
+	for i, file := range []string{"ui/words.js", "ui/sentences.js"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		known[i] = string(text)
+	}
+	told := func(sentence string) {
+		quoted, err := json.Marshal(sentence)
+		require.NoError(t, err)
+		require.True(t, strings.Contains(known[1], "\n  "+string(quoted)+": "), "sentences.js has not %s", quoted)
+	}
+	var shown func(part any)
+	shown = func(part any) {
+		switch v := part.(type) {
+		case map[string]any:
+			if text, ok := v["description"].(string); ok {
+				told(text)
+			}
+			properties, _ := v["properties"].(map[string]any)
+			for name, inner := range properties {
+				require.True(t, strings.Contains(known[0], "\n  \"field."+name+"\": "), "words.js has no field.%s", name)
+				shown(inner)
+			}
+			shown(v["items"])
+			shown(v["oneOf"])
+		case []any:
+			for _, inner := range v {
+				shown(inner)
+			}
+		}
+	}
+	for _, kind := range app.Kinds() {
+		told(kind.Title)
+		told(kind.Description)
+		for _, step := range kind.Steps {
+			require.True(t, strings.Contains(known[0], "\n  \"step."+step+"\": "), "words.js has no step.%s", step)
+		}
+		var form any
+		require.NoError(t, json.Unmarshal(kind.InputSchema, &form))
+		shown(form)
+	}
+	var spec struct {
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	text, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &spec))
+	body, _ := spec.Components.Schemas["summary_task"].(map[string]any)
+	require.NotEmpty(t, body["properties"])
+	options, _ := body["properties"].(map[string]any)
+	delete(options, "input")
+	delete(body, "description") // the API tells it, the form does not
+	shown(body)
+}
+
 // Every word that the pages ask for is in the table, in both languages.
 func TestWords(t *testing.T) {
 	t.Parallel()
@@ -340,6 +413,10 @@ func TestWords(t *testing.T) {
 	}
 	for _, state := range task.States() {
 		require.True(t, words["status."+string(state)], state)
+	}
+	event, _ := reflect.TypeFor[task.Event]().FieldByName("Type")
+	for kind := range strings.SplitSeq(event.Tag.Get("enum"), ",") {
+		require.True(t, words["event."+kind], kind)
 	}
 	files, err := fs.Glob(os.DirFS("ui"), "*.js")
 	require.NoError(t, err)

@@ -104,7 +104,7 @@ func refusal(op *huma.Operation, m *huma.ErrorModel) *task.Error {
 		}
 		found = append(found, f)
 	}
-	return invalid(found)
+	return task.Unfit(found)
 }
 
 func queryNames(op *huma.Operation) []string {
@@ -117,27 +117,9 @@ func queryNames(op *huma.Operation) []string {
 	return names
 }
 
-// invalid refuses a request for one or more places in it. A pointer that begins with ? is a query
-// parameter, any other one is a JSON Pointer into the body.
-func invalid(found []task.FieldError) *task.Error {
-	if len(found) == 0 {
-		return task.Errorf(task.Invalid, "the request is not valid")
-	}
-	first := found[0]
-	if first.Pointer == "" {
-		first.Pointer = "the body"
-	}
-	err := task.Errorf(task.Invalid, "%s: %s", first.Pointer, first.Detail)
-	if more := len(found) - 1; more > 0 {
-		err.Detail = fmt.Sprintf("%s (and %d more, see errors)", err.Detail, more)
-	}
-	err.Errors = found
-	return err
-}
-
 // unfit refuses one query parameter.
 func unfit(name, format string, args ...any) *task.Error {
-	return invalid([]task.FieldError{{Pointer: "?" + name, Detail: fmt.Sprintf(format, args...)}})
+	return task.Unfit([]task.FieldError{{Pointer: "?" + name, Detail: fmt.Sprintf(format, args...)}})
 }
 
 // writeJSON writes an answer. An error means that the client has left, and nobody is to be told.

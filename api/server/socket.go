@@ -25,7 +25,7 @@ func (s *server) socket(ctx context.Context, in *socketRequest) (*stream, error)
 		return nil, err
 	}
 	if !strings.EqualFold(in.request.Header.Get("Upgrade"), "websocket") {
-		return nil, task.Errorf(task.BadRequest, "this is for WebSocket; GET /v1/tasks/%s/events has the same as a stream", in.ID)
+		return nil, task.Errorf(task.BadRequest, "this is for WebSocket, and the request does not ask for one: a proxy must pass on the headers Upgrade and Connection. GET /v1/tasks/%s/events has the same as a stream", in.ID)
 	}
 	if err := ownOrigin(in.request); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *server) socket(ctx context.Context, in *socketRequest) (*stream, error)
 func ownOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if _, host, _ := strings.Cut(origin, "://"); origin != "" && !strings.EqualFold(host, r.Host) {
-		return task.Errorf(task.Forbidden, "a WebSocket can be opened by pages of this address alone")
+		return task.Errorf(task.Forbidden, "a WebSocket can be opened by pages of this address alone: the page is of %s and the request for %s. A proxy must pass on the header Host, with its port", host, r.Host)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (s *server) say(ctx context.Context, id string, message map[string]json.Raw
 		return err
 	}
 	if found := s.bodiesOf["input"].Check(text); len(found) > 0 {
-		return invalid(found)
+		return task.Unfit(found)
 	}
 	var body inputBody
 	if err := json.Unmarshal(text, &body); err != nil {

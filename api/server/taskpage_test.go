@@ -45,7 +45,7 @@ func seeTaskEnd(w *window) {
 	w.Visit("/tasks/" + id)
 	w.Until("document.querySelector('.standing .state.pending')")
 	w.tasks.Change(id, func(t *task.Task) {
-		t.Status, t.Progress = task.Processing, task.Progress{Percent: new(40), Step: "digest", StepIndex: 3, StepCount: 5}
+		t.Status, t.Progress = task.Processing, task.Progress{Percent: new(40), Step: "digest", StepIndex: 4, StepCount: 5}
 		t.Waiting = &task.Waiting{Reason: "no_worker", Until: new(time.Now().Add(time.Hour))}
 	})
 	w.Until("document.querySelector('.standing progress')?.value === 40")

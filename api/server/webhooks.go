@@ -89,14 +89,14 @@ func (b webhookBody) read() (task.Webhook, error) {
 	pointer, err := "/url", error(nil)
 	switch {
 	case (b.URL == "") == (b.Email == ""):
-		return w, invalid([]task.FieldError{{Detail: "needs either url or email"}})
+		return w, task.Unfit([]task.FieldError{{Detail: "needs either url or email"}})
 	case b.URL != "":
 		err = notify.CheckURL(b.URL)
 	default:
 		w.URL, pointer, err = notify.Mailto(b.Email), "/email", notify.CheckMailbox(b.Email)
 	}
 	if err != nil {
-		return w, invalid([]task.FieldError{{Pointer: pointer, Detail: err.Error()}})
+		return w, task.Unfit([]task.FieldError{{Pointer: pointer, Detail: err.Error()}})
 	}
 	return w, nil
 }

@@ -16,13 +16,13 @@ func (n Notify) check() error {
 
 // check makes sure that mails can be sent, if they are to be.
 func (s SMTP) check() error {
-	from, err := mail.ParseAddress(s.From)
+	_, err := mail.ParseAddress(s.From)
 	switch {
 	case s.Host == "" && (s.User != "" || s.From != "" || s.Password.IsSet()):
 		return errors.New("host: must be set with user, password or from")
 	case s.Host == "":
 		return nil
-	case err != nil || from.Address != s.From:
+	case err != nil:
 		return errors.New("from: must be one mailbox, such as longhaul@example.com")
 	case (s.User == "") != !s.Password.IsSet():
 		return errors.New("user and password: must be set together")

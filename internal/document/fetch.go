@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -14,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"longhaul/internal/guard"
 	"longhaul/internal/task"
 )
 
@@ -52,24 +52,9 @@ func NewFetcher(options FetchOptions) *Fetcher {
 	if options.UserAgent == "" {
 		options.UserAgent = "longhaul"
 	}
-	transport := Guarded(options.AllowPrivate)
+	transport := guard.Transport(options.AllowPrivate)
 	transport.ResponseHeaderTimeout = options.IdleTimeout
 	return &Fetcher{options: options, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}
-}
-
-// Guarded is a transport that dials public addresses on ports 80 and 443, and what is allowed besides: host:port,
-// host (any port), or CIDR. It uses no proxy, which would dial for us, unguarded.
-func Guarded(allowPrivate []string) *http.Transport {
-	return &http.Transport{
-		Proxy:                  nil,
-		DialContext:            NewGuard(allowPrivate).Dial,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    10 * time.Second,
-		IdleConnTimeout:        30 * time.Second,
-		MaxIdleConnsPerHost:    4,
-		MaxConnsPerHost:        16,
-		MaxResponseHeaderBytes: 256 << 10,
-	}
 }
 
 // Fetch writes the document at address to w. After an error w may hold a part of it.
@@ -199,15 +184,7 @@ func transportError(u *url.URL, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the wrapping repeats the whole address
 	}
-	why := "the connection failed"
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		why = "its name cannot be resolved"
-	} else if errors.Is(err, io.ErrUnexpectedEOF) {
-		why = "it stopped before the end"
-	} else if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() {
-		why = "it did not answer in time"
-	}
-	return failed(u, true, "%s", why).Because(err)
+	return failed(u, true, "%s", guard.Reason(err)).Because(err)
 }
 
 // shown is an address as errors may show it: queries and credentials often are secrets.

@@ -29,7 +29,7 @@ func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply)
 	if t.Done || t.Status == task.Cancelling {
 		return t, task.Errorf(task.Conflict, "the task is %s and hears nothing any more", t.Status)
 	}
-	said := workflows.Said{Request: reply.Request}
+	said := workflows.Said{Request: reply.Request, Action: string(reply.Action)}
 	if reply.Request == "" {
 		said.Message, err = e.keepMessage(ctx, t, reply)
 	} else {
@@ -130,7 +130,7 @@ func (e *Engine) suits(ctx context.Context, id string, request task.InputRequest
 			continue
 		}
 		if found := compiled.Check(reply.Arguments); len(found) > 0 {
-			return invalid("/arguments"+found[0].Pointer, "%s, so they do not fit the tool %s", found[0].Detail, request.Tool)
+			return invalid("/arguments"+found[0].Pointer, "%s, as the tool %s takes it", found[0].Detail, request.Tool)
 		}
 	}
 	return nil

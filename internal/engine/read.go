@@ -198,7 +198,7 @@ func endedOutside(t *task.Task, st status) task.State {
 }
 
 func pausedBecause(h workflows.Held) string {
-	text := "paused by a person since " + h.Since.UTC().Format(time.RFC3339)
+	text := "since " + h.Since.UTC().Format(time.RFC3339)
 	if h.Reason != "" {
 		text += ": " + h.Reason
 	}

@@ -34,6 +34,32 @@ func TestReplay_budgetWithoutPrice(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Items that are kept by their place need a list as long as it was: another one is refused before anything is started, be it one replay or one of
+// many, and the dead letter stays open.
+func TestReplay_listsKeepTheirLength(t *testing.T) {
+	t.Parallel()
+	for kind, inputs := range map[string][2]string{
+		"summary": {`{"documents":[{"text":"a"},{"text":"b"}]}`, `{"documents":[{"text":"a"}]}`},
+		"qa":      {`{"questions":["a"],"documents":[{"text":"b"}]}`, `{"questions":["a","b"]}`},
+		"video":   {`{"prompt":"a"}`, `{"prompt":null,"prompts":["a","b"]}`},
+	} {
+		e := keeper(t, false)
+		before := workflows.Facts{ID: newID(task.Draft{}), Kind: kind, Tenant: "acme", InputKey: "input"}
+		require.NoError(t, e.Bucket.Put(t.Context(), "input", "application/json", []byte(inputs[0])))
+		facts, err := json.Marshal(before)
+		require.NoError(t, err)
+		order := task.ReplayOrder{Overrides: task.Overrides{Input: json.RawMessage(inputs[1])}}
+		_, _, err = e.again(t.Context(), storage.Grave{Facts: facts}, newID(task.Draft{}), order)
+		require.ErrorContains(t, err, "replay with scope all", kind)
+		require.Equal(t, "/overrides/input", task.AsError(err).Errors[0].Pointer)
+		_, err = workflows.Inputs{}.Again(facts, []byte(inputs[0]), order, 0, before.CreatedAt)
+		require.ErrorContains(t, err, "replay with scope all", kind)
+		order.Scope = task.ScopeAll
+		_, err = workflows.Inputs{}.Again(facts, []byte(inputs[0]), order, 0, before.CreatedAt)
+		require.NoError(t, err, kind)
+	}
+}
+
 // A dead letter is run again once, also when Temporal has forgotten that it was.
 func TestReplayDead_once(t *testing.T) {
 	t.Parallel()

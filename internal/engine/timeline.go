@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -142,8 +144,27 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId(), Error: told(a.GetFailure())})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		t.add(task.Event{At: at, Type: "cancel_requested", Summary: "asked to stop"})
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		t.said(event.GetWorkflowExecutionSignaledEventAttributes(), at)
 	default:
 		t.close(event, at)
+	}
+}
+
+// said adds the line of what a person said.
+func (t *teller) said(signal *historypb.WorkflowExecutionSignaledEventAttributes, at time.Time) {
+	var input workflows.Said
+	var pause workflows.Pause
+	read := func(into any) bool {
+		return converter.GetDefaultDataConverter().FromPayloads(signal.GetInput(), into) == nil
+	}
+	switch name := signal.GetSignalName(); {
+	case name == workflows.SignalInput && read(&input):
+		t.add(task.Event{At: at, Type: "input", Summary: strings.TrimSpace(cmp.Or(input.Action, "answer") + " " + input.Request)})
+	case name == workflows.SignalPause && read(&pause) && pause.On:
+		t.add(task.Event{At: at, Type: "paused", Summary: cmp.Or(pause.Reason, "by a person")})
+	case name == workflows.SignalPause && read(&pause):
+		t.add(task.Event{At: at, Type: "resumed", Summary: "by a person"})
 	}
 }
 

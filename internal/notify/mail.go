@@ -65,7 +65,7 @@ func (m *Mailer) Send(ctx context.Context, id string, what Mail) Answer {
 	if err := errors.Join(message.From(m.server.From), message.To(what.To)); err != nil {
 		return refused("the mailbox, or the one that mails come from, is not a valid address")
 	}
-	_, domain, _ := strings.Cut(m.server.From, "@")
+	domain := m.server.From[strings.LastIndex(m.server.From, "@")+1:]
 	message.SetMessageIDWithValue(id + "@" + strings.TrimSuffix(domain, ">"))
 	message.SetDate()
 	message.SetUserAgent("longhaul")

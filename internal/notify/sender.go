@@ -11,10 +11,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
-	"longhaul/internal/document"
+	"longhaul/internal/guard"
 	"longhaul/internal/task"
 )
 
@@ -38,7 +37,7 @@ type Sender struct {
 // NewSender makes a Sender that gives each attempt so much time. AllowPrivate is what may be called besides public
 // addresses on ports 80 and 443: host:port, host (any port), or CIDR.
 func NewSender(allowPrivate []string, timeout time.Duration) *Sender {
-	transport := document.Guarded(allowPrivate)
+	transport := guard.Transport(allowPrivate)
 	transport.MaxResponseHeaderBytes = 64 << 10
 	transport.DisableCompression = true // what is not read need not be unpacked
 	return &Sender{timeout: timeout, client: &http.Client{
@@ -114,18 +113,8 @@ func (s *Sender) unanswered(ctx context.Context, err error) Answer {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the wrapping repeats the whole address
 	}
-	timeout, isNet := errors.AsType[net.Error](err)
-	_, unknown := errors.AsType[*net.DNSError](err)
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded), isNet && timeout.Timeout():
+	if timeout, ok := errors.AsType[net.Error](err); errors.Is(ctx.Err(), context.DeadlineExceeded) || ok && timeout.Timeout() {
 		return Answer{Err: fmt.Errorf("it did not answer within %s", s.timeout), Slow: true}
-	case unknown:
-		return Answer{Err: errors.New("its name cannot be resolved")}
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return Answer{Err: errors.New("it refused the connection")}
-	case strings.Contains(err.Error(), "tls:"), strings.Contains(err.Error(), "x509:"):
-		return Answer{Err: errors.New("its certificate, or its TLS, is not acceptable")}
-	default:
-		return Answer{Err: errors.New("the connection broke")}
 	}
+	return Answer{Err: errors.New(guard.Reason(err))}
 }

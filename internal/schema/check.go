@@ -24,7 +24,7 @@ const MaxErrors = 100
 func Compile(raw json.RawMessage) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+		return nil, fmt.Errorf("is not JSON: %w", err)
 	}
 	const here = "schema:///"
 	c := jsonschema.NewCompiler()
@@ -35,9 +35,26 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	}
 	compiled, err := c.Compile(here)
 	if err != nil {
-		return nil, fmt.Errorf("compile schema: %w", err)
+		return nil, fmt.Errorf("is no JSON Schema: %w", plain(err))
 	}
 	return &Schema{compiled: compiled}, nil
+}
+
+// plain says in a line where a schema breaks the rules for schemas.
+func plain(err error) error {
+	broken, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
+	if !ok {
+		return err
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](broken.Err)
+	if !ok {
+		return err
+	}
+	found := (&Schema{}).tell(invalid)
+	if len(found) == 0 {
+		return err
+	}
+	return errors.New(strings.TrimPrefix(found[0].Pointer+" "+found[0].Detail, " "))
 }
 
 // denied is the loader that loads nothing.

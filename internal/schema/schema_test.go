@@ -87,6 +87,26 @@ func TestCompile_readsNothingFromOutside(t *testing.T) {
 	}
 }
 
+// TestCompile_saysWhatIsWrong in one line that a person understands, without the words of the library.
+func TestCompile_saysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		`{"type":"strin"}`:                      "is no JSON Schema: /type must be one of",
+		`{"properties":{"a":{"type":"strin"}}}`: "is no JSON Schema: /properties/a/type must be one of",
+		`{"minLength":-1}`:                      "is no JSON Schema: /minLength must be at least 0",
+		`{"required":"a"}`:                      "is no JSON Schema: /required must be an array, not a string",
+		`[]`:                                    "is no JSON Schema: must be",
+		`{"type":`:                              "is not JSON",
+		`{"properties":{"a":{"pattern":"(["}}}`: "is no JSON Schema: ",
+		`{"$ref":"#/$defs/none"}`:               "is no JSON Schema: ",
+	} {
+		_, err := schema.Compile(json.RawMessage(given))
+		require.ErrorContains(t, err, want, given)
+		require.NotContains(t, err.Error(), "\n", given)
+		require.NotContains(t, err.Error(), "metaschema", given)
+	}
+}
+
 func TestWellFormed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -163,10 +164,25 @@ var codes = map[Code]struct {
 	Terminated:       {"The task was ended from outside", http.StatusConflict, false},
 }
 
-// At says at which place of the request an error is, as a JSON Pointer.
+// At says at which place of the request an error is, as a JSON Pointer. The detail says it too, for who reads nothing else.
 func (e *Error) At(pointer string) *Error {
 	e.Errors = []FieldError{{Pointer: pointer, Detail: e.Detail}}
+	e.Detail = pointer + ": " + e.Detail
 	return e
+}
+
+// Unfit refuses a request for one or more places in it: the detail tells the first, and that there are more. A pointer that begins with ? is a
+// query parameter, any other one is a JSON Pointer into the body.
+func Unfit(found []FieldError) *Error {
+	if len(found) == 0 {
+		return Errorf(Invalid, "the request is not valid")
+	}
+	err := Errorf(Invalid, "%s: %s", cmp.Or(found[0].Pointer, "the body"), found[0].Detail)
+	if more := len(found) - 1; more > 0 {
+		err.Detail = fmt.Sprintf("%s (and %d more, see errors)", err.Detail, more)
+	}
+	err.Errors = found
+	return err
 }
 
 // Errorf makes an error of a code, with a detail that the tenant may read: what was wrong, the

@@ -11,7 +11,7 @@ type Document struct {
 	FileID string `json:"file_id,omitempty" jsonschema:"oneof_required=file_id,maxLength=64,description=the id of an uploaded file"`
 	Text   string `json:"text,omitempty" jsonschema:"oneof_required=text,minLength=1,description=the text itself: plain or Markdown"`
 	Name   string `json:"name,omitempty" jsonschema:"maxLength=255,description=what to call it in the result"`
-	// Password is kept with the input in the bucket, and nowhere else.
+	// Password is kept in the bucket, with the input and the papers that workers take their documents from, and nowhere else.
 	Password string `json:"password,omitempty" jsonschema:"maxLength=255,description=what opens an encrypted PDF"`
 }
 
@@ -49,6 +49,9 @@ func fileIDs(documents []Document) map[string]string {
 	}
 	return ids
 }
+
+// Items is how many there will be: each of the documents is one.
+func (in *SummaryInput) Items() int { return len(in.Documents) }
 
 // Headline is the input in a line, for a person who reads a list of tasks.
 func (in *SummaryInput) Headline() string {

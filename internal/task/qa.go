@@ -38,6 +38,9 @@ func (in *QAInput) Previous() (id, pointer string) {
 	return in.PreviousTaskID, "/input/previous_task_id"
 }
 
+// Items is how many there will be: each of the questions is one.
+func (in *QAInput) Items() int { return len(in.Questions) }
+
 // Headline is the input in a line, for a person who reads a list of tasks.
 func (in *QAInput) Headline() string {
 	first := Brief(in.Questions[0])

@@ -87,7 +87,7 @@ const InlineResultLimit = 64 << 10
 type Progress struct {
 	Percent   *int   `json:"percent"` // nil while the amount of work is unknown
 	Step      string `json:"step"`    // the step's name, from the kind's steps
-	StepIndex int    `json:"step_index"`
+	StepIndex int    `json:"step_index" doc:"which of step_count it is, from 1; 0 before the first"`
 	StepCount int    `json:"step_count"`
 	Counts    Counts `json:"counts"`
 	Message   string `json:"message"` // one sentence for a person
@@ -255,7 +255,7 @@ type ItemFilter struct {
 // Event is one line of a task's timeline: something that happened, from the history.
 type Event struct {
 	At       time.Time `json:"at"`
-	Type     string    `json:"type" enum:"accepted,started,call_succeeded,call_failed,call_cancelled,group_started,group_ended,cancel_requested,continued,ended"`
+	Type     string    `json:"type" enum:"accepted,started,call_succeeded,call_failed,call_cancelled,group_started,group_ended,paused,resumed,input,cancel_requested,continued,ended"`
 	Summary  string    `json:"summary"`            // for a person
 	Attempt  int       `json:"attempt,omitempty"`  // attempts used by a call that ended
 	Duration float64   `json:"seconds,omitempty"`  // how long a call that ended took, with its waits

@@ -35,6 +35,9 @@ func (in *VideoInput) FileIDs() map[string]string {
 	return ids
 }
 
+// Items is how many there will be: each of the prompts is one.
+func (in *VideoInput) Items() int { return len(in.Prompts) }
+
 // Headline is the input in a line, for a person who reads a list of tasks.
 func (in *VideoInput) Headline() string {
 	first := Brief(in.Prompts[0])

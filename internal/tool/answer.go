@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"longhaul/internal/document"
+	"longhaul/internal/guard"
 	"longhaul/internal/task"
 )
 
@@ -35,7 +36,7 @@ func (k *Kit) answer(ctx context.Context, t HTTPTool, resp *http.Response) (Resu
 	switch {
 	case lost != nil:
 		r.Text, r.IsError = fmt.Sprintf("It answered %s, so it has probably taken effect, but %s in the middle of the answer.\n\n%s",
-			status(resp), reason(lost), text), true
+			status(resp), guard.Reason(lost), text), true
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		r.Text, r.IsError = complaint(t, resp)+text, true
 	case err != nil:

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"longhaul/internal/guard"
 	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
@@ -257,7 +258,7 @@ func broken(u *url.URL, err error, sent bool) error {
 	if refused, ok := errors.AsType[*task.Error](err); ok && refused.Code == task.FetchBlocked {
 		return failed("%s may not be called: only public addresses on ports 80 and 443 may, and what the operator allows in tools.allow_private.", shown(u))
 	}
-	why := reason(err)
+	why := guard.Reason(err)
 	if !sent {
 		return failed("The call was not made: %s: %s.", shown(u), why)
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"longhaul/internal/document"
+	"longhaul/internal/guard"
 	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
@@ -87,7 +88,7 @@ func New(options Options) (*Kit, error) {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	k := &Kit{options: options, http: map[string]HTTPTool{}, mcp: map[string]*server{}}
-	k.secrets = vault{all: options.Secrets, guard: document.NewGuard(options.AllowPrivate)}
+	k.secrets = vault{all: options.Secrets, guard: guard.NewDialer(options.AllowPrivate)}
 	k.calls = k.transport()
 	// A connection that was used before may be closed under a call, which Go would then make once more.
 	k.calls.DisableKeepAlives = true

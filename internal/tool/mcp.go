@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"longhaul/internal/guard"
 	"longhaul/internal/schema"
 	"longhaul/internal/task"
 )
@@ -169,7 +170,7 @@ func (s *server) verdict(ctx context.Context, l *link, noted *trip, err error) e
 	case status >= http.StatusMultipleChoices:
 		return failed("The MCP server %s answered HTTP %d %s.%s", s.Name, status, http.StatusText(status), doubt(status))
 	case s.URL != "" && !noted.sent.Load():
-		return failed("The call was not made: the MCP server %s cannot be reached: %s.", s.Name, reason(err))
+		return failed("The call was not made: the MCP server %s cannot be reached: %s.", s.Name, guard.Reason(err))
 	case ctx.Err() != nil:
 		return task.Errorf(task.Unavailable, "the MCP server %s gave no answer within %s; whether the call took effect is not known", s.Name, s.Timeout)
 	}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"longhaul/internal/document"
+	"longhaul/internal/guard"
 	"longhaul/internal/task"
 )
 
@@ -27,7 +27,7 @@ type Secret struct {
 // vault has the secrets.
 type vault struct {
 	all   []Secret
-	guard document.Guard
+	guard guard.Dialer
 }
 
 var reference = regexp.MustCompile(`\{\{\s*secret:([^{}\s]+)\s*\}\}`)

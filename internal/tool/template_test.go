@@ -42,7 +42,7 @@ func TestTemplate(t *testing.T) {
 			u, err := address.fill(args)
 			if tt.want == "" {
 				require.Error(t, err)
-				require.True(t, is[failure](err))
+				require.ErrorAs(t, err, new(failure))
 				return
 			}
 			require.NoError(t, err)
@@ -77,7 +77,7 @@ func FuzzTemplate(f *testing.F) {
 			require.NoError(t, errB)
 			u, err := address.fill(map[string]json.RawMessage{"a": a, "b": b})
 			if err != nil {
-				require.True(t, is[failure](err))
+				require.ErrorAs(t, err, new(failure))
 				continue
 			}
 			// As another program would read it.

@@ -19,6 +19,9 @@ export class Problem extends Error {
   }
 }
 
+// refusal is what came instead of what was asked for. A proxy in between sends no JSON, and HTTP/2 has no words for a status.
+const refusal = (status, text, body) => new Problem({ title: text || "HTTP " + status, status, ...body });
+
 const gone = () => new Problem({ code: "unreachable", title: t("problem.unreachable"), detail: t("problem.unreachable.detail") });
 
 // lost is what becomes of an answer that does not come whole: the page that asked has been left, or the API is gone.
@@ -40,7 +43,7 @@ export async function call(path, { method = "GET", body, headers = {}, signal } 
 export async function ask(path, options) {
   const answer = await call(path, options);
   if (answer.ok) return answer.json().catch(lost);
-  throw new Problem({ title: answer.statusText, status: answer.status, ...await answer.json().catch(() => ({})) });
+  throw refusal(answer.status, answer.statusText, await answer.json().catch(() => ({})));
 }
 
 export const post = (path, body = undefined, headers = {}) => ask(path, { method: "POST", body, headers });
@@ -63,7 +66,7 @@ export function upload(file, onProgress, signal) {
     request.onload = () => {
       let body = {};
       try { body = JSON.parse(request.responseText); } catch { /* no JSON: the status says it */ }
-      request.status < 300 ? done(body) : fail(new Problem({ title: request.statusText, ...body }));
+      request.status < 300 ? done(body) : fail(refusal(request.status, request.statusText, body));
     };
     signal?.addEventListener("abort", () => request.abort());
     request.send(file);
@@ -73,7 +76,7 @@ export function upload(file, onProgress, signal) {
 // blobURL fetches what needs a key and gives an address of it in this page.
 export async function blobURL(href) {
   const answer = await call(href);
-  if (!answer.ok) throw new Problem(await answer.json().catch(() => ({})));
+  if (!answer.ok) throw refusal(answer.status, answer.statusText, await answer.json().catch(() => ({})));
   return URL.createObjectURL(await answer.blob().catch(lost));
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"longhaul/internal/document"
+	"longhaul/internal/guard"
 	"longhaul/internal/llm"
 	"longhaul/internal/llm/openai"
 	"longhaul/internal/video"
@@ -29,7 +29,7 @@ type Config struct {
 	Timeout      time.Duration // of one call, but for a download; 2 minutes
 	IdleTimeout  time.Duration // of a download without a byte; 1 minute
 	MaxBytes     int64         // of a video; 512 MiB
-	AllowPrivate []string      // where a video may be fetched from besides public addresses, as in document.FetchOptions
+	AllowPrivate []string      // where a video may be fetched from besides public addresses, as in guard.Transport
 }
 
 // String tells which provider it is, and never its key.
@@ -76,7 +76,7 @@ func New(config Config) (*Client, error) {
 		voice: openai.Voice{Profile: config.Profile, Name: config.Name, Key: config.Key},
 	}
 	c.api = &http.Client{Transport: transport(), CheckRedirect: c.stay}
-	guarded := document.Guarded(append([]string{hostPort(base)}, config.AllowPrivate...))
+	guarded := guard.Transport(append([]string{hostPort(base)}, config.AllowPrivate...))
 	guarded.ResponseHeaderTimeout = config.IdleTimeout
 	c.files = &http.Client{Transport: guarded, CheckRedirect: c.follow}
 	return c, nil

@@ -1,4 +1,4 @@
-package document
+package guard
 
 import (
 	"context"
@@ -25,60 +25,60 @@ var (
 	notPublic6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 
-// Guard decides which addresses may be dialled. It sees each one after its name was resolved and
+// Dialer decides which addresses may be dialled. It sees each one after its name was resolved and
 // right before the connection, so a name cannot show it one address and lead to another. The zero
 // value lets through what is public.
-type Guard struct {
+type Dialer struct {
 	hosts    []string // host or host:port
 	networks []netip.Prefix
 }
 
-// NewGuard makes a Guard that lets through besides what is public: host:port, host (any port), or CIDR.
-func NewGuard(allowed []string) Guard {
-	var g Guard
+// NewDialer makes a Dialer that lets through besides what is public: host:port, host (any port), or CIDR.
+func NewDialer(allowed []string) Dialer {
+	var d Dialer
 	for _, entry := range allowed {
 		entry = strings.ToLower(strings.TrimSpace(entry))
 		if network, err := netip.ParsePrefix(entry); err == nil {
-			g.networks = append(g.networks, network.Masked())
+			d.networks = append(d.networks, network.Masked())
 		} else {
-			g.hosts = append(g.hosts, entry)
+			d.hosts = append(d.hosts, entry)
 		}
 	}
-	return g
+	return d
 }
 
 // Dial connects to host:port, under guard unless the configuration trusts that host by name. What is
 // not let through is a *task.Error of FetchBlocked, and nothing was sent.
-func (g Guard) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (d Dialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
-	if !g.trusts(address) {
-		dialer.ControlContext = g.check
+	if !d.trusts(address) {
+		dialer.ControlContext = d.check
 	}
 	return dialer.DialContext(ctx, network, address)
 }
 
-func (g Guard) trusts(address string) bool {
+func (d Dialer) trusts(address string) bool {
 	address = strings.ToLower(address)
 	host, _, err := net.SplitHostPort(address)
-	return err == nil && (slices.Contains(g.hosts, address) || slices.Contains(g.hosts, host))
+	return err == nil && (slices.Contains(d.hosts, address) || slices.Contains(d.hosts, host))
 }
 
 // Names reports whether host:port is let through because the configuration names it, or a network
 // around it: whatever a name resolves to, it is not public by chance.
-func (g Guard) Names(address string) bool {
+func (d Dialer) Names(address string) bool {
 	target, err := netip.ParseAddrPort(address)
 	within := func(network netip.Prefix) bool { return network.Contains(target.Addr().Unmap()) }
-	return g.trusts(address) || err == nil && slices.ContainsFunc(g.networks, within)
+	return d.trusts(address) || err == nil && slices.ContainsFunc(d.networks, within)
 }
 
 // check is called with the address about to be dialled.
-func (g Guard) check(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (d Dialer) check(_ context.Context, _, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return blocked()
 	}
 	ip := target.Addr().Unmap()
-	for _, network := range g.networks {
+	for _, network := range d.networks {
 		if network.Contains(ip) {
 			return nil
 		}
