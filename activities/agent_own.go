@@ -105,7 +105,8 @@ type ChildRequest struct {
 	Call int
 	ID   string // of the task that will be
 
-	Request string // id of the request for input that had to be answered first; "" for none
+	Request string  // id of the request for input that had to be answered first; "" for none
+	Budget  float64 `json:",omitempty"` // of the task that starts it; 0 is none
 }
 
 // Child is a task that can be started, or why not.
@@ -118,10 +119,9 @@ type Child struct {
 
 // Inputs reads the inputs of kinds: workflows.Inputs.
 type Inputs interface {
-	// Prepare checks an input against its kind, and gives it with its defaults and its headline.
-	Prepare(kind string, input []byte) (ready any, headline string, err error)
-	// Headline is the input that a task had in a line; "" if it is none of the kind.
-	Headline(kind string, input []byte) string
+	// Prepare checks an input against its kind, and gives it with its defaults and its headline. The model and the budget are those of the task that
+	// starts it.
+	Prepare(kind string, input []byte, model string, budget float64) (ready any, headline string, err error)
 	// Again makes a task that runs another one again, of which the facts are given.
 	Again(facts, input []byte, order task.ReplayOrder, kept int, now time.Time) (Replay, error)
 }
@@ -144,7 +144,7 @@ func (a *Activities) PrepareChild(ctx context.Context, req ChildRequest) (Child,
 	if err := r.arguments(&want); err != nil {
 		return Child{}, err
 	}
-	ready, headline, err := a.Inputs.Prepare(want.Kind, want.Input)
+	ready, headline, err := a.Inputs.Prepare(want.Kind, want.Input, req.Task.Model, req.Budget)
 	if told, ok := errors.AsType[*task.Error](err); ok {
 		return Child{Refused: wrongInput(told)}, nil
 	}

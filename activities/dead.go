@@ -15,7 +15,7 @@ import (
 type BuryRequest struct {
 	Task     Task
 	Kind     string
-	InputKey string
+	Headline string
 	Labels   map[string]string
 	ReplayOf string
 	Facts    any // workflows.Facts
@@ -33,17 +33,13 @@ func (a *Activities) Bury(ctx context.Context, req BuryRequest) error {
 	if err != nil {
 		return err
 	}
-	g := storage.Grave{DeadLetter: Letter(req), Facts: facts}
-	if raw, err := a.Bucket.Get(ctx, req.InputKey); err == nil {
-		g.Headline = a.Inputs.Headline(req.Kind, raw)
-	}
-	return storage.NewDeadLetters(a.Bucket).Bury(ctx, req.Task.Tenant, g)
+	return storage.NewDeadLetters(a.Bucket).Bury(ctx, req.Task.Tenant, storage.Grave{DeadLetter: Letter(req), Facts: facts})
 }
 
 // Letter is the dead letter of a task that ended.
 func Letter(req BuryRequest) task.DeadLetter {
 	d := task.DeadLetter{
-		ID: req.Task.ID, Object: "dead_letter", Status: task.DeadOpen, Kind: req.Kind, Labels: req.Labels, Model: req.Task.Model, At: req.At,
+		ID: req.Task.ID, Object: "dead_letter", Status: task.DeadOpen, Kind: req.Kind, Headline: req.Headline, Labels: req.Labels, Model: req.Task.Model, At: req.At,
 		Outcome: req.Finished.Outcome, Counts: req.Finished.Counts, Usage: req.Usage, Error: req.Error, Failures: req.Finished.Failures,
 		ReplayOf: req.ReplayOf, Replays: []task.ReplayNote{},
 		Replay: task.ReplayCall{Method: "POST", Path: "/v1/tasks/" + req.Task.ID + "/replay", Body: `{"scope":"failed"}`},

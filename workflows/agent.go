@@ -81,17 +81,18 @@ type AgentCarry struct {
 // agent is an agent at work.
 type agent struct {
 	AgentCarry
-	run     *Run
-	replies map[string]bool // requests that somebody answered
-	asking  workflow.Semaphore
-	failed  error // of a last turn that gave nothing
+	run      *Run
+	replies  map[string]bool // requests that somebody answered
+	asking   workflow.Semaphore
+	starting workflow.Semaphore // tasks, where money is counted
+	failed   error              // of a last turn that gave nothing
 }
 
 // Agent works towards a goal: turn by turn the model says what is to be done, the tools do it, and a person is asked
 // where one must be.
 func Agent(ctx workflow.Context, start Start) (Ending, error) {
 	return conduct(ctx, start, agentSteps, func(run *Run) work {
-		g := &agent{run: run, replies: map[string]bool{}, asking: workflow.NewSemaphore(ctx, mostAsked)}
+		g := &agent{run: run, replies: map[string]bool{}, asking: workflow.NewSemaphore(ctx, mostAsked), starting: workflow.NewSemaphore(ctx, 1)}
 		if start.Agent != nil {
 			g.AgentCarry = *start.Agent
 		}
@@ -112,7 +113,7 @@ func (g *agent) do(ctx workflow.Context) error {
 		if historyLong(ctx) {
 			return g.run.goOn(ctx, Start{Agent: &g.AgentCarry})
 		}
-		g.stop()
+		g.stop(ctx)
 		turn, err := g.turn(ctx)
 		if tooLong(err) && g.makeRoom(ctx) {
 			continue
@@ -213,7 +214,8 @@ func (g *agent) lastOrder() string {
 }
 
 // stop finds out whether a limit ends the work with the next turn.
-func (g *agent) stop() {
+func (g *agent) stop(ctx workflow.Context) {
+	over := g.run.overBudget()
 	switch {
 	case g.Stopped != "":
 	case g.Turn+1 >= g.Limits.Steps:
@@ -224,6 +226,8 @@ func (g *agent) stop() {
 		g.Stopped = "the same call was asked for again and again"
 	case g.run.nearBudget():
 		g.Stopped = "the budget is nearly used up"
+	case over != nil && workflow.GetVersion(ctx, "budgets that cannot be kept", workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+		g.Stopped = over.Detail
 	}
 }
 

@@ -86,7 +86,7 @@ func (g *agent) askPerson(ctx workflow.Context, use activities.ToolUse, n int) (
 func (g *agent) runTask(ctx workflow.Context, req *activities.ToolRequest) error {
 	id := ChildID(g.run.Facts.ID, req.Turn, req.Call)
 	var made activities.Child
-	prepare := activities.ChildRequest{Task: req.Task, Turn: req.Turn, Call: req.Call, ID: id, Request: req.Request}
+	prepare := activities.ChildRequest{Task: req.Task, Turn: req.Turn, Call: req.Call, ID: id, Request: req.Request, Budget: g.run.Facts.Budget}
 	if err := workflow.ExecuteActivity(documentWork(ctx, "prepare a task"), call.PrepareChild, prepare).Get(ctx, &made); err != nil {
 		return err
 	}
@@ -94,12 +94,7 @@ func (g *agent) runTask(ctx workflow.Context, req *activities.ToolRequest) error
 		req.Instead = made.Refused
 		return nil
 	}
-	if err := pass(ctx); err != nil {
-		return err
-	}
-	ending, err := startChild(ctx, g.run.Facts, id, made, g.run.left())
-	g.run.state.Started = g.run.state.Started.Add(ending.Usage)
-	switch {
+	switch err := g.start(ctx, id, made); {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
@@ -108,6 +103,26 @@ func (g *agent) runTask(ctx workflow.Context, req *activities.ToolRequest) error
 		req.Child = id
 	}
 	return nil
+}
+
+// start starts a task, waits for its end, and adds what it cost. Where money is counted they come one after the other, so that no two spend the same
+// rest of it.
+func (g *agent) start(ctx workflow.Context, id string, made activities.Child) error {
+	if g.run.Facts.Budget > 0 && workflow.GetVersion(ctx, "tasks one after the other", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		if err := g.starting.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer g.starting.Release(1)
+		if why := g.run.overBudget(); why != nil {
+			return why
+		}
+	}
+	if err := pass(ctx); err != nil {
+		return err
+	}
+	ending, err := startChild(ctx, g.run.Facts, id, made, g.run.left())
+	g.run.state.Started = g.run.state.Started.Add(ending.Usage)
+	return err
 }
 
 // How often the very same call is carried out within the newest calls, and how many more of them in a row end the

@@ -20,6 +20,7 @@ import (
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/internal/tool"
+	"longhaul/internal/video/videotest"
 	"longhaul/workflows"
 )
 
@@ -525,6 +526,145 @@ func TestAgent_budgetOfTasks(t *testing.T) {
 	require.Contains(t, b.agentOutput().Stopped, "budget")
 	require.InDelta(t, 110, s.Started.Cost.Amount, 0.001)
 	require.InDelta(t, 120, s.Usage.Cost.Amount, 0.001)
+}
+
+// Tasks that one turn asks for do not spend the same rest of the budget: one comes after the other, and none when it is used up.
+func TestAgent_budgetOfTasksOfATurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	run := func(text string) llmtest.ToolCall {
+		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":"summary","input":{"documents":[{"text":%q}]}}`, text)}
+	}
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
+	facts.Budget = 150
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		switch {
+		case strings.Contains(c.Prompt, "did not succeed: the budget of 150 is used up"):
+			return says("so far")
+		case len(c.Tools) > 0:
+			return llmtest.ToolCalls(llmtest.Usage{Input: 10}, run("The harbour was rebuilt."), run("The bridge was closed."), run("The tower fell."))
+		}
+		return says("A summary.") // for 110
+	})
+	s := b.run(facts)
+	require.InDelta(t, 220, s.Started.Cost.Amount, 0.001, "the second found some of it left, the third nothing")
+	require.Equal(t, "so far", b.agentOutput().Report)
+	require.Contains(t, b.agentOutput().Stopped, "budget")
+}
+
+// A task that an agent starts asks the agent's model, unless its kind asks one of another sort. One whose cost cannot be counted is not started where
+// there is a budget.
+func TestAgent_modelsOfTasks(t *testing.T) {
+	t.Parallel()
+	run := func(kind, input string) llmtest.ToolCall {
+		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":%q,"input":%s}`, kind, input)}
+	}
+	for name, budget := range map[string]float64{"without a budget": 0, "with a budget": 1000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newVideoBench(t, "ark", videotest.Options{})
+			b.price(t, 1)
+			facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
+			facts.Budget, facts.Model = budget, "scripted/other-model"
+			if budget > 0 {
+				facts.Model = "test-model" // which has a price
+			}
+			b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+				switch {
+				case len(c.Results) > 0:
+					return says(strings.Join(c.Results, "; "))
+				case len(c.Tools) > 0:
+					return llmtest.ToolCalls(llmtest.Usage{Input: 10}, run("embed", `{"rows":["a lamp"]}`), run("video", `{"prompt":"a sea"}`), run("generate", `{"rows":["a lamp"],"template":"Write."}`))
+				case len(c.Inputs) > 0:
+					return llmtest.Reply{}
+				}
+				return says("Words.")
+			})
+			require.Equal(t, task.Succeeded, b.run(facts).State)
+			asked := map[string]bool{}
+			for _, c := range b.provider.Calls() {
+				asked[c.Model] = true
+			}
+			for _, job := range b.videos.Jobs("a sea") {
+				asked[job.Model] = true
+			}
+			if budget > 0 {
+				require.Equal(t, map[string]bool{"test-model": true, "test-video": true}, asked)
+				require.Contains(t, b.agentOutput().Report, `"embed" cannot be started from here: there is a budget`)
+				return
+			}
+			require.Equal(t, map[string]bool{"other-model": true, "test-video": true, "test-embedding": true}, asked)
+		})
+	}
+}
+
+// What a task costs that failed, or that was cancelled with the agent, counts as well.
+func TestAgent_costOfTasksThatFail(t *testing.T) {
+	t.Parallel()
+	run := llmtest.ToolCalls(llmtest.Usage{Input: 10}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."},{"text":"The bridge was closed."}]}}`})
+	tests := map[string]struct {
+		bridge llmtest.Reply
+		cancel bool
+		cost   float64 // of the task that it starts
+	}{
+		"over its budget": {bridge: says("A bridge."), cost: 220},
+		"cancelled":       {bridge: llmtest.RateLimit(3600), cancel: true, cost: 110},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.price(t, 1)
+			facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
+			facts.Budget = 150
+			b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+				switch {
+				case strings.Contains(c.Prompt, "did not succeed: the budget of 140 is used up"):
+					return says("so far")
+				case len(c.Tools) > 0:
+					return run
+				case strings.Contains(c.Prompt, "The bridge"):
+					return test.bridge
+				}
+				return says("A harbour.")
+			})
+			if test.cancel {
+				b.env.RegisterDelayedCallback(b.env.CancelWorkflow, 10*time.Minute)
+			}
+			s := b.run(facts)
+			require.NotNil(t, s.Started.Cost)
+			require.InDelta(t, test.cost, s.Started.Cost.Amount, 0.001)
+			if !test.cancel {
+				require.Equal(t, "so far", b.agentOutput().Report)
+				require.Contains(t, b.agentOutput().Stopped, "budget")
+			}
+		})
+	}
+}
+
+// A budget that cannot be kept, because the provider tells no usage, ends the work after a few calls.
+func TestAgent_budgetThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{look}}, says("never"))
+	facts.Budget = 1000
+	n := 0
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		if strings.Contains(c.Prompt, "The work ends here: the budget of 1000 cannot be kept") {
+			return llmtest.Stream(llmtest.Delta("so far", ""), llmtest.Delta("", "stop"), "[DONE]")
+		}
+		n++
+		call := fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"look","arguments":"{\"q\":\"%d\"}"}}]}`, n)
+		return llmtest.Stream(llmtest.Choice(call, ""), llmtest.Delta("", "tool_calls"), "[DONE]")
+	})
+	s := b.run(facts)
+	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
+	require.Equal(t, "so far", b.agentOutput().Report)
+	require.Contains(t, b.agentOutput().Stopped, "does not tell")
+	require.Len(t, b.tools.made(), 5)
+	require.EqualValues(t, 6, s.Usage.UnmeteredCalls)
 }
 
 // The budget ends the work early enough to say what there is.

@@ -23,14 +23,18 @@ func idOf(text string) string {
 }
 
 // startChild starts a task on behalf of another, and waits for its end. It is a task like any other, with a state, items and
-// a result of its own; a cancel of the parent reaches it. It may cost what is left of the parent's budget; 0 is no limit.
+// a result of its own; a cancel of the parent reaches it. It may cost what is left of the parent's budget; 0 is no limit. The ending tells what it did
+// cost beside an error, too.
 func startChild(ctx workflow.Context, parent Facts, id string, made activities.Child, budget float64) (ending Ending, err error) {
+	kind, _ := Find(made.Kind)
 	facts := Facts{
 		ID: id, Kind: made.Kind, Tenant: parent.Tenant, Lineage: id, Labels: parent.Labels, Priority: parent.Priority,
-		Model: parent.Model, Queue: parent.Queue, CreatedAt: workflow.Now(ctx).UTC(), Deadline: parent.Deadline, Budget: budget, Parent: parent.ID,
+		Model: kind.inherits(parent.Model), Queue: parent.Queue, CreatedAt: workflow.Now(ctx).UTC(), Deadline: parent.Deadline, Budget: budget, Parent: parent.ID,
 		Headline: made.Headline, InputKey: made.InputKey,
 	}
-	err = employ(ctx, childTask(facts), made.Kind, Start{Facts: facts}, &ending)
+	if err = employ(ctx, childTask(facts), made.Kind, Start{Facts: facts}, &ending); err != nil {
+		ending = endingOf(err)
+	}
 	return ending, err
 }
 

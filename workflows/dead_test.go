@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/storage"
 	"longhaul/internal/task"
 )
 
@@ -24,10 +25,17 @@ func TestBury_fails(t *testing.T) {
 			if broken {
 				b.env.OnActivity("Bury", mock.Anything, mock.Anything).Return(temporal.NewNonRetryableApplicationError("broken", "broken", errors.New("broken")))
 			}
-			s := b.run(b.start(task.SummaryInput{Documents: texts(1)}))
+			facts := b.start(task.SummaryInput{Documents: texts(1)})
+			facts.Headline = "The bridges"
+			s := b.run(facts)
 			require.Equal(t, task.Failed, s.State)
 			require.Equal(t, task.ModelAuth, s.Error.Code)
 			require.Equal(t, !broken, s.Dead)
+			if !broken {
+				letter, err := storage.NewDeadLetters(b.bucket).Find(t.Context(), facts.Tenant, facts.ID)
+				require.NoError(t, err)
+				require.Equal(t, "The bridges", letter.Headline, "as it stands in the list of tasks")
+			}
 		})
 	}
 }

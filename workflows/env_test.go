@@ -166,4 +166,5 @@ func (b *bench) price(t *testing.T, each float64) {
 	}})
 	require.NoError(t, err)
 	b.do.Router = table
+	b.do.Inputs = workflows.Inputs{Priced: func(kind, model string) bool { return kind != workflows.KindEmbed && table.Priced(model) }}
 }

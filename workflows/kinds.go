@@ -25,6 +25,7 @@ type Kind struct {
 	StepOf map[string]string // the step that each of its activities belongs to
 	Hears  bool              // messages may be sent to it while it runs
 	Rows   bool              // its items are the rows of a file
+	NoChat bool              // the model that it asks is none that talks
 
 	check    func(Input) error // refuses an input for what its schema cannot tell; nil takes any
 	run      func(workflow.Context, Start) (Ending, error)
@@ -74,6 +75,14 @@ func Find(name string) (Kind, bool) {
 	return Kind{}, false
 }
 
+// inherits is the model of a task of the kind that another one starts: the model of that one, if it is of the same sort.
+func (k Kind) inherits(model string) string {
+	if k.NoChat {
+		return ""
+	}
+	return model
+}
+
 // Decode reads an input that is valid by the kind's schema, and fills in its defaults.
 func (k Kind) Decode(raw json.RawMessage) (Input, error) {
 	in := k.Input()
@@ -90,19 +99,6 @@ func (k Kind) Decode(raw json.RawMessage) (Input, error) {
 // Inputs reads the inputs of tasks that other tasks start.
 type Inputs struct {
 	Priced func(kind, model string) bool // whether it is known what a model costs; nil means never
-}
-
-// Headline is the input that a task had in a line; "" if it is none of the kind.
-func (Inputs) Headline(name string, input []byte) string {
-	kind, ok := Find(name)
-	if !ok {
-		return ""
-	}
-	in, err := kind.Decode(input)
-	if err != nil {
-		return ""
-	}
-	return in.Headline()
 }
 
 // Again makes a task that runs another one again, of which the facts are given. It always has the same id.
@@ -150,12 +146,15 @@ func (k Kind) checked(input []byte, at string) (Input, error) {
 	return k.Decode(input)
 }
 
-// Prepare checks an input against the schema of its kind, and gives it with its defaults and its headline. An error of
-// the input is a *task.Error.
-func (Inputs) Prepare(name string, raw []byte) (ready any, headline string, err error) {
+// Prepare checks an input against the schema of its kind, and gives it with its defaults and its headline. The model and the budget are those of the
+// task that starts it. An error of the input is a *task.Error.
+func (i Inputs) Prepare(name string, raw []byte, model string, budget float64) (ready any, headline string, err error) {
 	kind, ok := Find(name)
 	if !ok || kind.Hears || kind.Name == KindReplay {
 		return nil, "", task.Errorf(task.Invalid, "a task of kind %q cannot be started from here", name)
+	}
+	if f := (Facts{Kind: name, Model: kind.inherits(model), Budget: budget}); f.CheckBudget("", i.Priced) != nil {
+		return nil, "", task.Errorf(task.Invalid, "a task of kind %q cannot be started from here: there is a budget, and what such a task costs is not known", name)
 	}
 	in, err := kind.checked(raw, "")
 	if err != nil {

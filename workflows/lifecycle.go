@@ -208,7 +208,7 @@ func (r *Run) bury(ctx workflow.Context, f activities.Finished, why *task.Error,
 		return
 	}
 	req := activities.BuryRequest{
-		Task: r.Facts.task(), Kind: r.Facts.Kind, InputKey: r.Facts.InputKey, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: r.Facts,
+		Task: r.Facts.task(), Kind: r.Facts.Kind, Headline: r.Facts.Headline, Labels: r.Facts.Labels, ReplayOf: r.Facts.ReplayOf, Facts: r.Facts,
 		At: workflow.Now(ctx), Error: why, Finished: f, Usage: r.state.Usage,
 	}
 	err := workflow.ExecuteActivity(documentWork(ctx, "keep what failed"), call.Bury, req).Get(ctx, nil)
@@ -218,17 +218,31 @@ func (r *Run) bury(ctx workflow.Context, f activities.Finished, why *task.Error,
 	r.state.Dead = err == nil
 }
 
-// verdict is how the workflow itself ends, for those who look at Temporal.
+// verdict is how the workflow itself ends, for those who look at Temporal, and for a task that started it: whatever it came to, it has cost something.
 func (r *Run) verdict(f activities.Finished, why *task.Error, cancelled bool) (Ending, error) {
+	ending := Ending{Outcome: f.Outcome, Counts: f.Counts, Usage: r.state.Usage, Result: f.Result}
 	switch {
 	case cancelled:
-		return Ending{}, temporal.NewCanceledError(r.state.Progress.Message)
+		return Ending{}, temporal.NewCanceledError(r.state.Progress.Message, ending)
 	case why != nil:
 		return Ending{}, temporal.NewApplicationErrorWithOptions(why.Error(), string(why.Code),
-			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{why}})
+			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{why, ending}})
 	default:
-		return Ending{Outcome: f.Outcome, Counts: f.Counts, Usage: r.state.Usage, Result: f.Result}, nil
+		return ending, nil
 	}
+}
+
+// endingOf is the ending in the error of a task that failed or was cancelled. One that was cut off from outside has none, nor has one of earlier builds.
+func endingOf(err error) (ending Ending) {
+	var told *task.Error
+	var message string
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
+		_ = app.Details(&told, &ending)
+	}
+	if cancel, ok := errors.AsType[*temporal.CanceledError](err); ok && cancel.HasDetails() {
+		_ = cancel.Details(&message, &ending)
+	}
+	return ending
 }
 
 // spent is what a model call used, whether it gave an answer or not.

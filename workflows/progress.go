@@ -113,13 +113,21 @@ func (r *Run) spend(ctx workflow.Context, answer activities.Answer, err error) {
 
 // checkBudget stops the work when the budget is used up. Calls on their way are still paid for.
 func (r *Run) checkBudget() {
+	if why := r.overBudget(); why != nil {
+		r.halt(why)
+	}
+}
+
+// overBudget says why nothing more may be spent; nil if there is no reason.
+func (r *Run) overBudget() *task.Error {
 	switch {
 	case r.Facts.Budget == 0:
 	case r.spentMoney() >= r.Facts.Budget:
-		r.halt(task.Errorf(task.BudgetExceeded, "the budget of %g is used up", r.Facts.Budget))
+		return task.Errorf(task.BudgetExceeded, "the budget of %g is used up", r.Facts.Budget)
 	case r.state.Usage.Cost == nil && r.state.Usage.UnmeteredCalls >= mostUnmetered:
-		r.halt(task.Errorf(task.BudgetExceeded, "the budget of %g cannot be kept: the provider does not tell what calls use", r.Facts.Budget))
+		return task.Errorf(task.BudgetExceeded, "the budget of %g cannot be kept: the provider does not tell what calls use", r.Facts.Budget)
 	}
+	return nil
 }
 
 // mostUnmetered is after how many calls without a price a budget is given up, if no call has one.

@@ -44,11 +44,16 @@ func classifyKind() Kind {
 		func() Input { return new(task.ClassifyInput) })
 }
 
+// KindEmbed is the name of the kind.
+const KindEmbed = "embed"
+
 func embedKind() Kind {
-	return rowKind("embed", "Turn rows into vectors",
+	kind := rowKind(KindEmbed, "Turn rows into vectors",
 		"Gives every row of a file its vector. Rows share calls; texts that are the same are paid once.",
 		`{"kind":"embed","input":{"rows":["The harbour was rebuilt in 1911.","Larger ships call now."]}}`,
 		func() Input { return new(task.EmbedInput) })
+	kind.NoChat = true
+	return kind
 }
 
 // RowsCarry is what a task over rows takes along into its next run.

@@ -144,7 +144,7 @@ func TestRows_refused(t *testing.T) {
 		"no schema":         {"generate", `{"rows":["a"],"template":"x","output_schema":{"type":"objekt"}}`, "/input/output_schema", "must be one of"},
 		"an unknown format": {"embed", `{"rows":["a"],"output":"csv"}`, "/output", "parquet"},
 	} {
-		_, _, err := workflows.Inputs{}.Prepare(tt.kind, []byte(tt.input))
+		_, _, err := workflows.Inputs{}.Prepare(tt.kind, []byte(tt.input), "", 0)
 		require.Error(t, err, name)
 		e := task.AsError(err)
 		require.Equal(t, task.Invalid, e.Code, name)

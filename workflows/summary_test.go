@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"longhaul/activities"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -349,4 +351,39 @@ func TestSummary_budget(t *testing.T) {
 	s = b.run(facts)
 	require.Equal(t, task.BudgetExceeded, s.Error.Code, "%v", s.Error)
 	require.Contains(t, s.Error.Detail, "does not tell")
+}
+
+// A group that goes on in a new run has what is left of its budget there, and not the whole of it again.
+func TestSummaryGroup_budgetOfTheNextRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.price(t, 1)
+	b.provider.Handle(func(llmtest.Call) llmtest.Reply {
+		return llmtest.Answer("A summary.", llmtest.Usage{Input: 9, Output: 1})
+	})
+	facts := b.start(task.SummaryInput{Documents: texts(60)}) // ten units of money each
+	b.env.SetContinueAsNewSuggested(true)
+	b.run(facts)
+	plan := goesOn[workflows.Start](b).Summary.Plan // nothing was done but that
+
+	b.renew()
+	b.env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
+		if info.ActivityType.Name == "SummarisePart" {
+			b.env.SetContinueAsNewSuggested(true)
+		}
+	})
+	b.env.ExecuteWorkflow("summary.group", workflows.GroupStart{
+		Task: activities.Task{ID: facts.ID, Tenant: facts.Tenant, Lineage: facts.Lineage}, Group: plan.Groups[0], FanIn: plan.FanIn, Budget: 500,
+	})
+	next := goesOn[workflows.GroupStart](b)
+	require.Positive(t, b.provider.Counts().Total)
+	require.InDelta(t, 500-10*b.provider.Counts().Total, next.Budget, 1e-6)
+}
+
+// goesOn is what the next run of a workflow is started with.
+func goesOn[T any](b *bench) (start T) {
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(b.t, b.env.GetWorkflowError(), &next)
+	require.NoError(b.t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &start))
+	return start
 }

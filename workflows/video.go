@@ -44,6 +44,7 @@ func videoKind() Kind {
 		Steps:       videoSteps,
 		StepOf:      videoActivities,
 		Input:       func() Input { return new(task.VideoInput) },
+		NoChat:      true,
 		Example:     `{"kind":"video","input":{"prompt":"a lighthouse at dusk, waves below"}}`,
 		run:         Video,
 	}

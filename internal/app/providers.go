@@ -27,8 +27,11 @@ func (a *App) router() (*router.Router, error) {
 // priced gives who tells whether it is known what a model costs, for a kind.
 func (a *App) priced(table *router.Router) func(kind, model string) bool {
 	return func(kind, model string) bool {
-		if kind == workflows.KindVideo {
+		switch {
+		case kind == workflows.KindVideo:
 			return a.Config.Video.Priced()
+		case kind == workflows.KindEmbed && model == "":
+			model = a.Config.LLM.EmbeddingModel
 		}
 		return table.Priced(model)
 	}

@@ -175,12 +175,13 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	fetcher := document.NewFetcher(document.FetchOptions{
 		AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 	})
+	end = func() { stopModel(); stopVideos(); _ = reader.Close() }
 	kit, err := a.kit(fetcher, reader, scratch)
-	end = func() { stopModel(); stopVideos(); _ = kit.Close(); _ = reader.Close() }
 	if err != nil {
 		end()
 		return nil, nil, err
 	}
+	end = func() { _ = kit.Close(); stopModel(); stopVideos(); _ = reader.Close() }
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
 		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Tools: kit, Inputs: workflows.Inputs{Priced: a.priced(table)}, Reader: reader, Fetcher: fetcher,

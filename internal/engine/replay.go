@@ -148,12 +148,8 @@ func (e *Engine) bury(ctx context.Context, d description) error {
 	if err != nil {
 		return err
 	}
-	g := storage.Grave{Facts: facts, DeadLetter: activities.Letter(activities.BuryRequest{
-		Task: activities.Task{ID: t.ID, Model: t.Model}, Kind: t.Kind, Labels: t.Labels, ReplayOf: t.ReplayOf, At: d.status.closeTime.UTC(),
+	return e.letters().Bury(ctx, t.Tenant, storage.Grave{Facts: facts, DeadLetter: activities.Letter(activities.BuryRequest{
+		Task: activities.Task{ID: t.ID, Model: t.Model}, Kind: t.Kind, Headline: t.Headline, Labels: t.Labels, ReplayOf: t.ReplayOf, At: d.status.closeTime.UTC(),
 		Error: t.Error, Usage: t.Usage, Finished: activities.Finished{Outcome: t.Outcome, Counts: t.Progress.Counts},
-	})}
-	if g.Headline, err = d.raw.GetStaticSummary(); err != nil {
-		return err
-	}
-	return e.letters().Bury(ctx, t.Tenant, g)
+	})})
 }
