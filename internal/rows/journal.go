@@ -132,13 +132,6 @@ func unframe(line []byte) (key string, raw json.RawMessage, ok bool) {
 // Broken is how many records of earlier attempts could not be read: they are paid for once more.
 func (j *Journal) Broken() int { return j.broken }
 
-// Len is how many keys have a record.
-func (j *Journal) Len() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return len(j.records)
-}
-
 // Look gives the durable record of a key.
 func (j *Journal) Look(key string) (json.RawMessage, bool) {
 	j.mu.Lock()
