@@ -251,7 +251,11 @@ func (j *Journal) put(ctx context.Context, g *group) error {
 	segment := append(j.segment, g.lines...)
 	err := j.store.Put(ctx, fmt.Sprintf("%s-%06d.jsonl", j.name, j.number), "application/jsonl", segment)
 	j.segment = segment
-	if err != nil || len(segment) >= segmentBytes {
+	switch {
+	case err != nil:
+		j.number++
+		j.segment = nil // not the same array again: what carries the failed write may still read it
+	case len(segment) >= segmentBytes:
 		j.number++
 		j.segment = segment[:0]
 	}

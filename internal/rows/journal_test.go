@@ -263,6 +263,40 @@ func TestJournal_storeFails(t *testing.T) {
 	})
 }
 
+// late is a store that loses the answer to its second write, and carries that one out later.
+type late struct {
+	shelf
+	n      int
+	arrive func()
+}
+
+func (l *late) Put(ctx context.Context, key, contentType string, data []byte) error {
+	if l.n++; l.n == 2 {
+		l.arrive = func() { l.held[key] = slices.Clone(data) }
+		return errors.New("the answer was lost")
+	}
+	return l.shelf.Put(ctx, key, contentType, data)
+}
+
+// A write that failed may still be read from by what carries it, and replaces its segment when it arrives: nothing that comes later is
+// written over what it holds.
+func TestJournal_failedWriteArrives(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &late{}
+		j, err := rows.Open(t.Context(), store, "j/")
+		require.NoError(t, err)
+		for _, key := range []string{"a", "b", "c"} {
+			require.NoError(t, j.Record(t.Context(), key, key))
+		}
+		store.arrive()
+		next, err := rows.Open(t.Context(), store, "j/")
+		require.NoError(t, err)
+		require.Equal(t, []string{"a", "b", "c"}, next.Keys())
+		require.Zero(t, next.Broken())
+	})
+}
+
 // A journal that is opened as it was at some moment has nothing that came later, in the same segment or in another.
 func TestReopen(t *testing.T) {
 	t.Parallel()
