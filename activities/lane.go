@@ -7,6 +7,7 @@ import (
 
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
+	"longhaul/internal/router"
 	"longhaul/internal/task"
 )
 
@@ -21,37 +22,53 @@ func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 		if q.target().Rests() && q.handOver() {
 			continue
 		}
-		q.heart.note(func(b *Beat) { b.Waiting = true })
-		began := time.Now()
-		waiting, end := entrance(ctx)
-		pass, err := q.target().Lane.Enter(waiting, lane.Caller{Tenant: q.task.Tenant, Task: q.task.ID}, q.tokens, lanePatience)
-		end()
-		q.heart.note(func(b *Beat) { b.Waiting = false })
-		if q.Meter != nil {
-			q.Meter.Waited(q.target().Provider.Name, time.Since(began))
-		}
+		pass, err := q.wait(ctx, q.heart, door{lane: q.target().Lane, of: q.target().Provider.Name, task: q.task, tokens: q.tokens})
 		closed, ok := errors.AsType[*lane.Closed](err)
 		switch {
 		case err == nil:
 			return pass, nil
-		case !ok:
-			return nil, stopped(ctx, q.heart.now())
-		case closed.Why != nil && q.handOver():
+		case ok && closed.Why != nil && q.handOver():
 			continue
 		default:
-			return nil, q.turnedAway(closed)
+			return nil, turnedAway(ctx, err, q.heart.now())
 		}
 	}
 }
 
-// turnedAway is the error of a call that was not made. A wait that is too long for a worker is one that
+// door is where a call waits for its turn.
+type door struct {
+	lane   router.Gate
+	of     string // the lane's name in numbers
+	task   Task
+	tokens int // about how many it will use
+}
+
+// wait waits for a turn, and tells of it.
+func (a *Activities) wait(ctx context.Context, heart diary, d door) (*lane.Pass, error) {
+	heart.note(func(b *Beat) { b.Waiting = true })
+	defer heart.note(func(b *Beat) { b.Waiting = false })
+	began := time.Now()
+	waiting, end := entrance(ctx)
+	defer end()
+	pass, err := d.lane.Enter(waiting, lane.Caller{Tenant: d.task.Tenant, Task: d.task.ID}, d.tokens, lanePatience)
+	if a.Meter != nil {
+		a.Meter.Waited(d.of, time.Since(began))
+	}
+	return pass, err
+}
+
+// turnedAway is the error of a call that was not made, for it got no turn. A wait that is too long for a worker is one that
 // Temporal tries again after it.
-func (q *asking) turnedAway(closed *lane.Closed) error {
+func turnedAway(ctx context.Context, err error, b Beat) error {
+	closed, ok := errors.AsType[*lane.Closed](err)
+	if !ok {
+		return stopped(ctx, b)
+	}
 	if refusal, dead := errors.AsType[*llm.Error](closed.Why); dead {
-		return final(inWordsOf(refusal), q.heart.now())
+		return final(inWordsOf(refusal), b)
 	}
 	e := task.Errorf(task.RateLimited, "the provider's limit is used up until %s", closed.Until.UTC().Format(time.RFC3339))
-	return again(e, q.heart.now(), pause(time.Until(closed.Until), 1))
+	return again(e, b, pause(time.Until(closed.Until), 1))
 }
 
 // handOver lets the next target be asked from now on, with a budget of errors of its own, and reports

@@ -157,15 +157,16 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	if err != nil {
 		return nil, nil, err
 	}
-	stopModel, err := a.connect(ctx, table)
+	gates, stopModel, err := a.connect(ctx, table)
 	if err != nil {
 		return nil, nil, err
 	}
-	videos, stopVideos, err := a.videos(ctx)
+	videos, door, stopVideos, err := a.videos(ctx)
 	if err != nil {
 		stopModel()
 		return nil, nil, err
 	}
+	stopTending := a.tend(ctx, append(gates, door))
 	reader := document.NewExtractor(document.Options{
 		Workers: min(a.Config.Worker.DocumentsConcurrency, runtime.NumCPU()), Log: a.Log,
 		CacheDir: a.cacheDir(),
@@ -176,7 +177,7 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 		AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 	})
 	kit, err := a.kit(fetcher, reader, scratch)
-	end = func() { stopModel(); stopVideos(); _ = kit.Close(); _ = reader.Close() }
+	end = func() { stopTending(); stopModel(); stopVideos(); _ = kit.Close(); _ = reader.Close() }
 	if err != nil {
 		end()
 		return nil, nil, err
