@@ -90,7 +90,7 @@ func (a *Activities) conversation(ctx context.Context, req TurnRequest, in task.
 func (a *Activities) turns(ctx context.Context, t Task, from, to, most int) ([]llm.Message, error) {
 	parts := make([][]llm.Message, max(to-from+1, 0))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(32)
+	g.SetLimit(sideBySide)
 	for i := range parts {
 		g.Go(func() (err error) {
 			parts[i], err = a.oneTurn(ctx, t, from+i, most)

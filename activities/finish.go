@@ -47,6 +47,9 @@ const (
 	linesType    = "application/jsonl"
 )
 
+// sideBySide is how many objects of the bucket an activity reads or writes at a time.
+const sideBySide = 32
+
 // closeItems gives every item the outcome that is on record, writes the list of them, and counts.
 func (a *Activities) closeItems(ctx context.Context, heart *heart, t Task, items []task.Item) (Finished, error) {
 	if err := a.settle(ctx, heart, t, items); err != nil {
@@ -59,7 +62,7 @@ func (a *Activities) closeItems(ctx context.Context, heart *heart, t Task, items
 func (a *Activities) settle(ctx context.Context, heart *heart, t Task, items []task.Item) error {
 	var done atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(32)
+	g.SetLimit(sideBySide)
 	for i := range items {
 		g.Go(func() error {
 			item, err := a.item(ctx, t, i)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 )
@@ -32,18 +34,23 @@ func (a *Activities) keep(ctx context.Context, t Task, items int) ([]int, error)
 		return nil, final(task.Errorf(task.Invalid, "the task that is run again has %d items and this one %d, so none can be kept by its place; replay with scope all", len(before), items), Beat{})
 	}
 	var kept []int
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(sideBySide)
 	for _, item := range before {
 		if item.Status != task.ItemSucceeded {
 			continue
 		}
 		item.Usage, item.Attempts, item.Cached = task.Usage{}, 0, true
-		if err := a.saveItem(ctx, t, item); err != nil {
-			return nil, err
-		}
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err // after the first fault
+			}
+			return a.saveItem(ctx, t, item)
+		})
 		kept = append(kept, item.Index)
 	}
 	slices.Sort(kept)
-	return kept, nil
+	return kept, g.Wait()
 }
 
 // itemsOf are the items of a task that has ended: as it listed them, or, of one that was ended from outside, those on record.
@@ -70,42 +77,45 @@ func (a *Activities) itemsOf(ctx context.Context, id string) (items []task.Item,
 	}
 }
 
-func (a *Activities) itemRecords(ctx context.Context, id string) (items []task.Item, err error) {
+func (a *Activities) itemRecords(ctx context.Context, id string) ([]task.Item, error) {
 	records, err := a.Bucket.List(ctx, storage.ItemsPrefix(id))
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range records {
-		var item task.Item
-		if err := a.Bucket.GetJSON(ctx, storage.ItemsPrefix(id)+r.Name, &item); err != nil {
-			return nil, err
-		}
-		items = append(items, item)
+	items := make([]task.Item, len(records))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(sideBySide)
+	for i, r := range records {
+		g.Go(func() error { return a.Bucket.GetJSON(ctx, storage.ItemsPrefix(id)+r.Name, &items[i]) })
 	}
-	return items, nil
+	return items, g.Wait()
 }
 
 // keepFiles takes over the files of kept videos.
 func (a *Activities) keepFiles(ctx context.Context, t Task, kept []int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(sideBySide)
 	for _, index := range kept {
-		item, err := a.item(ctx, t, index)
-		if err != nil {
-			return err
-		}
-		result, err := resultOf[VideoResult](item)
-		if err != nil {
-			return err
-		}
-		if err := a.Bucket.Copy(ctx, storage.ArtifactKey(t.ID, result.Artifact), storage.ArtifactKey(t.Keep.ID, result.Artifact)); err != nil {
-			return err
-		}
-		result.Href = artifactHref(t, result.Artifact)
-		if item.Result, err = json.Marshal(result); err != nil {
-			return err
-		}
-		if err := a.saveItem(ctx, t, item); err != nil {
-			return err
-		}
+		g.Go(func() error { return a.keepFile(ctx, t, index) })
 	}
-	return nil
+	return g.Wait()
+}
+
+func (a *Activities) keepFile(ctx context.Context, t Task, index int) error {
+	item, err := a.item(ctx, t, index)
+	if err != nil {
+		return err
+	}
+	result, err := resultOf[VideoResult](item)
+	if err != nil {
+		return err
+	}
+	if err := a.Bucket.Copy(ctx, storage.ArtifactKey(t.ID, result.Artifact), storage.ArtifactKey(t.Keep.ID, result.Artifact)); err != nil {
+		return err
+	}
+	result.Href = artifactHref(t, result.Artifact)
+	if item.Result, err = json.Marshal(result); err != nil {
+		return err
+	}
+	return a.saveItem(ctx, t, item)
 }

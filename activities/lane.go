@@ -3,12 +3,11 @@ package activities
 import (
 	"context"
 	"errors"
-	"maps"
-	"sync"
 	"time"
 
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
+	"longhaul/internal/router"
 	"longhaul/internal/task"
 )
 
@@ -20,87 +19,67 @@ const lanePatience = 30 * time.Second
 // is used up, is passed by while another can stand in.
 func (q *asking) enter(ctx context.Context) (*lane.Pass, error) {
 	for {
-		if !q.goesOn(ctx) {
-			return nil, stopped(ctx, q.heart.now())
-		}
 		if q.target().Rests() && q.handOver() {
 			continue
 		}
-		q.heart.note(func(b *Beat) { b.Waiting = true })
-		began := time.Now()
-		waiting, end := entrance(ctx)
-		pass, err := q.target().Lane.Enter(waiting, lane.Caller{Tenant: q.task.Tenant, Task: q.task.ID}, q.tokens, lanePatience)
-		end()
-		q.heart.note(func(b *Beat) { b.Waiting = false })
-		if q.Meter != nil {
-			q.Meter.Waited(q.target().Provider.Name, time.Since(began))
-		}
+		pass, err := q.wait(ctx, q.heart, door{lane: q.target().Lane, of: q.target().Provider.Name, task: q.task, tokens: q.tokens})
 		closed, ok := errors.AsType[*lane.Closed](err)
 		switch {
-		case err == nil && (ctx.Err() != nil || q.endings.left(q.task.ID) > 0):
-			pass.Back() // it was given in the moment of the end
-			continue
 		case err == nil:
 			return pass, nil
-		case !ok:
-			return nil, stopped(ctx, q.heart.now())
-		case closed.Why != nil && q.handOver():
+		case ok && closed.Why != nil && q.handOver():
 			continue
 		default:
-			return nil, q.turnedAway(closed)
+			return nil, turnedAway(ctx, err, q.heart.now())
 		}
 	}
 }
 
-// goesOn reports whether a call may begin, when it is known: not while it is likely that its task ends.
-func (q *asking) goesOn(ctx context.Context) bool {
-	if wait := q.endings.left(q.task.ID); wait > 0 {
-		return rest(ctx, wait)
+// door is where a call waits for its turn.
+type door struct {
+	lane   router.Gate
+	of     string // the lane's name in numbers
+	task   Task
+	tokens int // about how many it will use
+}
+
+// wait waits for a turn, and tells of it. None is taken while it is likely that the task ends.
+func (a *Activities) wait(ctx context.Context, heart diary, d door) (*lane.Pass, error) {
+	for rest(ctx, a.endings.left(d.task.ID)) {
+		pass, err := a.queue(ctx, heart, d)
+		if err != nil || ctx.Err() == nil && a.endings.left(d.task.ID) == 0 {
+			return pass, err
+		}
+		pass.Back() // it was given in the moment of the end
 	}
-	return ctx.Err() == nil
+	return nil, ctx.Err()
 }
 
-// endings are the tasks of which a call was broken off a moment ago. Each activity of a task hears of its end with a heartbeat of its own, and the
-// places in the lane that the first one leaves would go to calls of the others, to be broken off and paid for in vain. The zero value
-// is empty.
-type endings struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-// endSpreads is how long the news of an end takes to reach all activities of a task.
-const endSpreads = 3 * beatEvery
-
-// note remembers that a call of a task was broken off.
-func (e *endings) note(id string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	maps.DeleteFunc(e.at, func(_ string, at time.Time) bool { return time.Since(at) > endSpreads })
-	if e.at == nil {
-		e.at = map[string]time.Time{}
+func (a *Activities) queue(ctx context.Context, heart diary, d door) (*lane.Pass, error) {
+	heart.note(func(b *Beat) { b.Waiting = true })
+	defer heart.note(func(b *Beat) { b.Waiting = false })
+	began := time.Now()
+	waiting, end := entrance(ctx)
+	defer end()
+	pass, err := d.lane.Enter(waiting, lane.Caller{Tenant: d.task.Tenant, Task: d.task.ID}, d.tokens, lanePatience)
+	if a.Meter != nil {
+		a.Meter.Waited(d.of, time.Since(began))
 	}
-	e.at[id] = time.Now()
+	return pass, err
 }
 
-// left is how long no call of a task is to begin.
-func (e *endings) left(id string) time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at, ok := e.at[id]
-	if !ok {
-		return 0
-	}
-	return max(endSpreads-time.Since(at), 0)
-}
-
-// turnedAway is the error of a call that was not made. A wait that is too long for a worker is one that
+// turnedAway is the error of a call that was not made, for it got no turn. A wait that is too long for a worker is one that
 // Temporal tries again after it.
-func (q *asking) turnedAway(closed *lane.Closed) error {
+func turnedAway(ctx context.Context, err error, b Beat) error {
+	closed, ok := errors.AsType[*lane.Closed](err)
+	if !ok {
+		return stopped(ctx, b)
+	}
 	if refusal, dead := errors.AsType[*llm.Error](closed.Why); dead {
-		return final(inWordsOf(refusal), q.heart.now())
+		return final(inWordsOf(refusal), b)
 	}
 	e := task.Errorf(task.RateLimited, "the provider's limit is used up until %s", closed.Until.UTC().Format(time.RFC3339))
-	return again(e, q.heart.now(), pause(time.Until(closed.Until), 1))
+	return again(e, b, pause(time.Until(closed.Until), 1))
 }
 
 // handOver lets the next target be asked from now on, with a budget of errors of its own, and reports

@@ -109,7 +109,7 @@ func (a *Notices) settle(ctx context.Context, d storage.Delivery, answer notify.
 		return "", stopped(ctx, Beat{})
 	}
 	if answer.Err == nil {
-		return a.end(ctx, d, task.DeliveryDelivered, "")
+		return a.end(context.WithoutCancel(ctx), d, task.DeliveryDelivered, "") // it went out, whatever ends us
 	}
 	last.Error = answer.Err.Error()
 	d.Failed++

@@ -14,7 +14,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// mail makes one attempt to send a message as a mail. Slow is set if the mail server did not answer in time.
+// mail makes one attempt to send a message as a mail. Slow is set if the mail server did not answer in time. A mail that went out is sent again
+// only if that could not be written down: its Message-ID is then the same.
 func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string, slow *bool) (task.DeliveryStatus, error) {
 	if a.Mailer == nil {
 		return a.end(ctx, d, task.DeliveryFailed, "no mail server is configured (smtp.host)")
@@ -33,13 +34,14 @@ func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string, 
 	}
 	answer := a.post(ctx, d.ID, letter(d, mailbox, others))
 	*slow = answer.Slow
-	if answer.Err == nil {
-		err = a.forget(ctx, d, others)
+	status, err := a.settle(ctx, d, answer)
+	if err != nil || answer.Err != nil {
+		return status, err
 	}
-	if err != nil {
-		return "", err
+	if err := a.forget(context.WithoutCancel(ctx), d, others); err != nil {
+		a.Log.WarnContext(ctx, "failures that a mail told of will be told of again in the next", "delivery", d.ID, "error", err)
 	}
-	return a.settle(ctx, d, answer)
+	return status, nil
 }
 
 func (a *Notices) post(ctx context.Context, id string, what notify.Mail) notify.Answer {

@@ -40,6 +40,11 @@ func newPost(t *testing.T) *post {
 	t.Helper()
 	b, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
+	return newPostWith(t, b)
+}
+
+func newPostWith(t *testing.T, b *storage.Bucket) *post {
+	t.Helper()
 	p := &post{t: t, tasks: map[string]task.Task{}}
 	p.Notices = &Notices{
 		Bucket: b, Endpoints: storage.NewEndpoints(b), Deliveries: storage.NewDeliveries(b), Tasks: p,
@@ -307,4 +312,27 @@ func TestDeliver_alertsComeTogether(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, letters[1].Text, found.Task)
 	}
+}
+
+// A mail that went out is not sent again because its failures could not be taken off the list.
+func TestDeliver_alertsNotForgotten(t *testing.T) {
+	bucket := remoteBucket(t, func(store http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete {
+				http.Error(w, "no", http.StatusForbidden)
+				return
+			}
+			store.ServeHTTP(w, r)
+		})
+	})
+	p := newPostWith(t, bucket)
+	box := p.mailbox()
+	e, err := p.Endpoints.Add(t.Context(), "acme", storage.Endpoint{Endpoint: task.Endpoint{URL: "mailto:ops@example.com", Events: []task.Occasion{task.OnDeadLettered}}})
+	require.NoError(t, err)
+	message := p.prepare(p.end(1, failing), storage.Notice{Endpoints: []string{e.ID}})[0].ID
+	d, err := p.deliver(message, "a")
+	require.NoError(t, err)
+	require.Equal(t, task.DeliveryDelivered, d.Status)
+	require.Empty(t, d.Attempts[0].Error)
+	require.Len(t, box.Letters(), 1)
 }

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -32,19 +33,25 @@ func (o overtaken) Complete(context.Context, llm.Request, func(llm.Progress)) (l
 	return llm.Response{Text: o.text, FinishReason: "stop", Usage: llm.Usage{Known: true, InputTokens: 50, OutputTokens: 5}}, nil
 }
 
-// An answer that comes in the moment of a cancel is paid for, so the task tells of it, over a store that hears of the cancel too.
-func TestPaid_cancelledInTheMoment(t *testing.T) {
+// remoteBucket is a bucket that is asked over HTTP, through what a test puts in front of it.
+func remoteBucket(t *testing.T, front func(store http.Handler) http.Handler) *storage.Bucket {
+	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "user")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("longhaul"))
-	store := httptest.NewServer(gofakes3.New(backend).Server())
+	store := httptest.NewServer(front(gofakes3.New(backend).Server()))
 	t.Cleanup(store.Close)
 	bucket, err := storage.Open(t.Context(), "s3://longhaul?endpoint="+store.URL+"&use_path_style=true&region=us-east-1"+
 		"&request_checksum_calculation=when_required&response_checksum_validation=when_required")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = bucket.Close() })
+	return bucket
+}
 
+// An answer that comes in the moment of a cancel is paid for, so the task tells of it, over a store that hears of the cancel too.
+func TestPaid_cancelledInTheMoment(t *testing.T) {
+	bucket := remoteBucket(t, func(store http.Handler) http.Handler { return store })
 	of := Task{ID: "task_a", Lineage: "task_a"}
 	require.NoError(t, bucket.PutJSON(t.Context(), "in.json", task.AgentInput{Goal: "find out"}))
 	require.NoError(t, bucket.PutJSON(t.Context(), storage.AgentToolsKey(of.ID), []tool.Definition{}))

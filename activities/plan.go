@@ -111,7 +111,7 @@ func (a *Activities) PlanDocuments(ctx context.Context, req PlanRequest) ([]Grou
 func (a *Activities) lay(ctx context.Context, t Task, documents []task.Document) ([]int, error) {
 	weights := make([]int, len(documents))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(32)
+	g.SetLimit(sideBySide)
 	for i, d := range documents {
 		g.Go(func() (err error) {
 			weights[i], err = a.weigh(ctx, t, i, d)

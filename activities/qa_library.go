@@ -124,7 +124,7 @@ func (a *Activities) missingLeaves(ctx context.Context, p qaPaper) ([]Leaf, erro
 	}
 	there := make([]bool, len(leaves))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(32)
+	g.SetLimit(sideBySide)
 	for i, leaf := range leaves {
 		g.Go(func() (err error) {
 			there[i], err = a.Bucket.Exists(ctx, p.leafKey(leaf))

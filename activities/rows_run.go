@@ -204,6 +204,9 @@ func (r *rowsRun) keep(ctx context.Context, key string, made rowRecord, q *askin
 
 // rest waits, not beyond a pause, and reports whether ctx goes on.
 func rest(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	waiting, end := entrance(ctx)
 	defer end()
 	timer := time.NewTimer(d)

@@ -28,6 +28,9 @@ type Videos struct {
 	Currency          string
 }
 
+// LaneName is what the lane is called where all lanes are told of: a provider of models may have the same name.
+func (v Videos) LaneName() string { return "video/" + v.Name }
+
 // VideoPlan is a batch of videos.
 type VideoPlan struct {
 	Names []string // what to call each: its prompt, cut to a line

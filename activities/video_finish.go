@@ -2,12 +2,7 @@ package activities
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 
-	"longhaul/internal/storage"
 	"longhaul/internal/task"
 )
 
@@ -64,21 +59,15 @@ func (a *Activities) FinishVideo(ctx context.Context, req FinishVideoRequest) (F
 	heart := startHeart(ctx, "storing")
 	defer heart.Stop()
 	items := req.unsettled()
-	if err := a.settle(ctx, heart, req.Task, items); err != nil {
-		return Finished{}, err
-	}
-	if err := a.storeItems(ctx, req.Task, items); err != nil {
-		return Finished{}, err
-	}
-	finished := tally(items)
-	if finished.Outcome == task.None {
-		return finished, nil
+	finished, err := a.closeItems(ctx, heart, req.Task, items)
+	if err != nil || finished.Outcome == task.None {
+		return finished, err
 	}
 	output, err := videoOutput(items)
 	if err != nil {
 		return Finished{}, err
 	}
-	finished.Result, err = a.storeVideos(ctx, req.Task, output)
+	finished.Result, err = a.storeResult(ctx, req.Task, output)
 	return finished, err
 }
 
@@ -103,23 +92,11 @@ func (r FinishVideoRequest) unsettled() []task.Item {
 func videoOutput(items []task.Item) (VideoOutput, error) {
 	output := VideoOutput{Videos: make([]VideoItem, len(items))}
 	for i, item := range items {
-		output.Videos[i] = VideoItem{Index: item.Index, Name: item.Name, Status: item.Status, Error: item.Error}
-		if item.Status != task.ItemSucceeded {
-			continue
+		result, err := resultOf[VideoResult](item)
+		if err != nil {
+			return output, err
 		}
-		if err := json.Unmarshal(item.Result, &output.Videos[i].VideoResult); err != nil {
-			return output, fmt.Errorf("result of item %d: %w", item.Index, err)
-		}
+		output.Videos[i] = VideoItem{Index: item.Index, Name: item.Name, Status: item.Status, VideoResult: result, Error: item.Error}
 	}
 	return output, nil
-}
-
-func (a *Activities) storeVideos(ctx context.Context, t Task, output VideoOutput) (*Stored, error) {
-	encoded, err := json.Marshal(output)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(encoded)
-	stored := &Stored{Bytes: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:])}
-	return stored, a.Bucket.Put(ctx, storage.ResultKey(t.ID), "application/json", encoded)
 }

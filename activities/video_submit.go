@@ -128,19 +128,11 @@ func (s *submission) send(ctx context.Context, n int) (VideoJob, error) {
 
 // enter waits for a turn in the lane.
 func (s *submission) enter(ctx context.Context) (*lane.Pass, error) {
-	s.heart.note(func(b *Beat) { b.Waiting = true })
-	waiting, end := entrance(ctx)
-	defer end()
-	pass, err := s.Videos.Lane.Enter(waiting, lane.Caller{Tenant: s.req.Task.Tenant, Task: s.req.Task.ID}, 0, lanePatience)
-	s.heart.note(func(b *Beat) { b.Waiting = false })
-	closed, ok := errors.AsType[*lane.Closed](err)
-	switch {
-	case err == nil:
-		return pass, nil
-	case !ok:
-		return nil, stopped(ctx, s.beat())
+	pass, err := s.wait(ctx, s.heart, door{lane: s.Videos.Lane, of: s.Videos.LaneName(), task: s.req.Task})
+	if err != nil {
+		return nil, turnedAway(ctx, err, s.beat())
 	}
-	return nil, (&asking{Activities: s.Activities, heart: s.heart}).turnedAway(closed)
+	return pass, nil
 }
 
 // keep records a job that is paid for.

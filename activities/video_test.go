@@ -102,6 +102,45 @@ func TestSubmitVideo_doubt(t *testing.T) {
 	require.Contains(t, e.Detail, "is not configured any more (job job-1 at scripted)")
 }
 
+// counter counts waits by the lane.
+type counter struct {
+	Meter
+	waits map[string]int
+}
+
+func (c counter) Waited(lane string, _ time.Duration) { c.waits[lane]++ }
+
+// The lane of videos is told of under a name of its own, and turns away like any other.
+func TestSubmitVideo_lane(t *testing.T) {
+	t.Parallel()
+	f := newFilming(t, videotest.Options{})
+	count := counter{waits: map[string]int{}}
+	f.Meter = count
+	_, err := f.env.ExecuteActivity(f.SubmitVideo, f.ask(task.VideoInput{Prompt: "a sea"}, 0))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"video/scripted": 1}, count.waits)
+	for name, test := range map[string]struct {
+		said  lane.Outcome
+		code  task.Code
+		again bool
+	}{
+		"asked to wait": {lane.Outcome{Throttled: true, RetryAfter: time.Hour}, task.RateLimited, true},
+		"no money":      {lane.Outcome{Stop: &llm.Error{Class: llm.Final, Code: task.ModelQuota, Message: "pay first"}}, task.ModelQuota, false},
+	} {
+		closed := lane.New(lane.Limits{Concurrency: 1})
+		pass, err := closed.Enter(t.Context(), lane.Caller{}, 0, time.Minute)
+		require.NoError(t, err)
+		pass.Done(test.said)
+		f.Videos.Lane = closed
+		_, err = f.env.ExecuteActivity(f.SubmitVideo, f.ask(task.VideoInput{Prompt: "a lake"}, 0))
+		e, wait := told(t, err)
+		require.Equal(t, test.code, e.Code, name)
+		require.Equal(t, test.again, wait > 50*time.Minute, name)
+		require.Zero(t, e.Attempts, name)
+	}
+	require.Equal(t, 1, f.videos.Counts().Starts)
+}
+
 // A job that the provider does not know any more is lost, but not at once.
 func TestWatchVideo_lost(t *testing.T) {
 	t.Parallel()

@@ -170,11 +170,12 @@ func TestSystem(t *testing.T) {
 		return json.Unmarshal([]byte(text), &sys) == nil
 	}
 	require.Eventually(t, func() bool {
-		closed := read() && len(sys.Lanes) == 1 && !sys.Lanes[0].Open
+		closed := read() && len(sys.Lanes) == 2 && !sys.Lanes[0].Open
 		return closed && len(sys.Workers) == 2 && sys.Workers[0].Free != nil
 	}, time.Minute, 300*time.Millisecond, "%+v", &sys)
 	require.Equal(t, string(task.ModelQuota), sys.Lanes[0].Why)
 	require.Equal(t, 100, sys.Lanes[0].Limit, "two workers of fifty")
+	require.Equal(t, task.LaneState{Provider: "video/simulated", Open: true, Limit: 40}, sys.Lanes[1])
 	require.Len(t, sys.Workers[0].Queues, 6)
 	require.Len(t, sys.Queues, 6)
 	require.Eventually(t, func() bool { // lists lag a little
@@ -191,7 +192,7 @@ func TestSystem(t *testing.T) {
 	_, numbers := s.get("/metrics")
 	require.Contains(t, numbers, `longhaul_http_requests_total{method="GET",route="/v1/system",status="200"}`)
 	_, more := ask(t, "http://"+health+"/metrics")
-	for _, want := range []string{"temporal_num_pollers", "longhaul_lane_limit{provider=", "temporal_worker_task_slots_available"} {
+	for _, want := range []string{"temporal_num_pollers", "longhaul_lane_limit{provider=", `longhaul_lane_limit{provider="video/simulated"} 20`, "temporal_worker_task_slots_available"} {
 		require.Contains(t, more, want)
 	}
 	require.NotContains(t, numbers+more, "sk-test-secret-marker")

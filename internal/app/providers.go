@@ -60,20 +60,19 @@ func (a *App) models(p config.Provider) []router.Model {
 
 // connect gives the providers of a router their wires and lanes. Where none is configured, a simulated one of our own
 // answers; call end when no more calls are made.
-func (a *App) connect(ctx context.Context, r *router.Router) (end func(), err error) {
+func (a *App) connect(ctx context.Context, r *router.Router) (gates []gate, end func(), err error) {
 	end = func() {}
-	var gates []gate
 	for i, p := range a.Config.LLM.All() {
 		if p.BaseURL == "" {
 			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
-				return nil, fmt.Errorf("start the simulated model: %w", err)
+				return nil, nil, fmt.Errorf("start the simulated model: %w", err)
 			}
 			a.Log.Warn("no model provider is configured: answers are simulated; set OPENAI_API_KEY for real ones")
 		}
 		provider := r.Providers()[i]
 		if provider.Model, err = a.client(p); err != nil {
 			end()
-			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
+			return nil, nil, fmt.Errorf("provider %s: %w", p.Name, err)
 		}
 		queue := lane.New(lane.Limits{
 			Concurrency: a.concurrency(p), Requests: float64(p.RequestsPerMinute), Tokens: float64(p.TokensPerMinute),
@@ -81,13 +80,17 @@ func (a *App) connect(ctx context.Context, r *router.Router) (end func(), err er
 		provider.Lane = queue
 		gates = append(gates, gate{provider.Name, queue})
 	}
+	return gates, end, nil
+}
+
+// tend tells of the lanes of this worker, and shares their limits with the others, until it is stopped.
+func (a *App) tend(ctx context.Context, gates []gate) (stop func()) {
 	a.Metrics.Watch(func() []metrics.Sample { return laneSamples(gates) })
-	ctx, stop := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { a.report(ctx, gates) })
 	beside.Go(func() { a.share(ctx, gates) })
-	endModel := end
-	return func() { stop(); beside.Wait(); endModel() }, nil
+	return func() { cancel(); beside.Wait() }
 }
 
 func (a *App) client(p config.Provider) (*openai.Client, error) {

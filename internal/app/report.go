@@ -15,7 +15,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// gate is the lane of a provider.
+// gate is the lane of a provider, by the name under which it is told of.
 type gate struct {
 	provider string
 	*lane.Lane

@@ -4,19 +4,12 @@ import (
 	"context"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
-
 	"longhaul/activities"
+	"longhaul/internal/cluster"
 )
 
-// How often a worker counts the workers, and how long one counts after it was last seen: a poll lasts
-// up to a minute. One that was killed keeps its share until then.
-const (
-	countEvery = time.Second
-	seenWithin = 70 * time.Second
-)
+// countEvery is how often a worker counts the workers.
+const countEvery = time.Second
 
 // supposed is how many workers there may be as long as nobody has counted them: those that begin
 // together must not use the whole limit each.
@@ -31,7 +24,8 @@ func (a *App) share(ctx context.Context, gates []gate) {
 	counted, sharing := supposed, supposed
 	shareAmong(gates, sharing)
 	for {
-		if n := a.countWorkers(ctx); n > 0 {
+		live, _ := a.pollers(ctx) // none when it cannot be known
+		if n := len(live); n > 0 {
 			if most := max(n, counted); most != sharing {
 				sharing = most
 				shareAmong(gates, sharing)
@@ -53,30 +47,7 @@ func shareAmong(gates []gate, n int) {
 	}
 }
 
-// countWorkers counts the processes that poll for decisions, as every worker does at all times; 0 when it
-// cannot be known.
-func (a *App) countWorkers(ctx context.Context) int {
-	pollers, err := a.pollers(ctx)
-	if err != nil {
-		return 0
-	}
-	return len(pollers)
-}
-
-// pollers are the identities of those who asked for decisions lately.
-func (a *App) pollers(ctx context.Context) (map[string]bool, error) {
-	answer, err := a.Temporal.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: a.Temporal.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: activities.QueueWorkflows},
-		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
-	})
-	if err != nil {
-		return nil, err
-	}
-	live := map[string]bool{}
-	for _, poller := range answer.GetPollers() {
-		if time.Since(poller.GetLastAccessTime().AsTime()) < seenWithin {
-			live[poller.GetIdentity()] = true
-		}
-	}
-	return live, nil
+// pollers are those who asked for decisions lately.
+func (a *App) pollers(ctx context.Context) (map[string]time.Time, error) {
+	return cluster.Pollers(ctx, a.Temporal.Client, a.Temporal.Namespace, activities.QueueWorkflows)
 }

@@ -19,15 +19,15 @@ const (
 	videoEvery = 2 * time.Second
 )
 
-// videos makes the means to render videos. Where no provider is configured, one of our own draws them; call end
+// videos makes the means to render videos, and their lane. Where no provider is configured, one of our own draws them; call end
 // when no more are rendered.
-func (a *App) videos(ctx context.Context) (videos activities.Videos, end func(), err error) {
+func (a *App) videos(ctx context.Context) (videos activities.Videos, door gate, end func(), err error) {
 	cfg := a.Config.Video
 	end, every := func() {}, videoEvery
 	if cfg.Simulated() {
 		cfg.Dialect, cfg.Model, every = "ark", simulated.Model, time.Second/2
 		if cfg.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
-			return videos, nil, fmt.Errorf("start the simulated renderer: %w", err)
+			return videos, door, nil, fmt.Errorf("start the simulated renderer: %w", err)
 		}
 		a.Log.Info("no provider of videos is configured: short films are drawn by the built-in renderer")
 	}
@@ -37,11 +37,13 @@ func (a *App) videos(ctx context.Context) (videos activities.Videos, end func(),
 	})
 	if err != nil {
 		end()
-		return videos, nil, fmt.Errorf("provider of videos: %w", err)
+		return videos, door, nil, fmt.Errorf("provider of videos: %w", err)
 	}
-	return activities.Videos{
-		Name: cfg.Provider, Provider: client, Lane: lane.New(lane.Limits{Concurrency: cfg.Concurrency}), Model: cfg.Model,
+	queue := lane.New(lane.Limits{Concurrency: cfg.Concurrency})
+	videos = activities.Videos{
+		Name: cfg.Provider, Provider: client, Lane: queue, Model: cfg.Model,
 		Timeout: cfg.Timeout, Doubt: videoCall + video.Appears, Every: every, Callbacks: strings.TrimRight(a.Config.API.PublicURL, "/"),
 		PerSecond: cfg.PricePerSecond, PerJob: cfg.PricePerJob, Currency: a.Config.LLM.Currency,
-	}, end, nil
+	}
+	return videos, gate{videos.LaneName(), queue}, end, nil
 }

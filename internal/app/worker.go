@@ -157,15 +157,16 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	if err != nil {
 		return nil, nil, err
 	}
-	stopModel, err := a.connect(ctx, table)
+	gates, stopModel, err := a.connect(ctx, table)
 	if err != nil {
 		return nil, nil, err
 	}
-	videos, stopVideos, err := a.videos(ctx)
+	videos, door, stopVideos, err := a.videos(ctx)
 	if err != nil {
 		stopModel()
 		return nil, nil, err
 	}
+	stopTending := a.tend(ctx, append(gates, door))
 	reader := document.NewExtractor(document.Options{
 		Workers: min(a.Config.Worker.DocumentsConcurrency, runtime.NumCPU()), Log: a.Log,
 		CacheDir: a.cacheDir(),
@@ -175,13 +176,13 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	fetcher := document.NewFetcher(document.FetchOptions{
 		AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 	})
-	end = func() { stopModel(); stopVideos(); _ = reader.Close() }
+	end = func() { stopTending(); stopModel(); stopVideos(); _ = reader.Close() }
 	kit, err := a.kit(fetcher, reader, scratch)
 	if err != nil {
 		end()
 		return nil, nil, err
 	}
-	end = func() { _ = kit.Close(); stopModel(); stopVideos(); _ = reader.Close() }
+	end = func() { _ = kit.Close(); stopTending(); stopModel(); stopVideos(); _ = reader.Close() }
 	do = &activities.Activities{
 		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
 		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Tools: kit, Inputs: workflows.Inputs{Priced: a.priced(table)}, Reader: reader, Fetcher: fetcher,

@@ -31,8 +31,8 @@ func Payloads(blobs Blobs) converter.ExternalStorage {
 	return converter.ExternalStorage{Drivers: []converter.StorageDriver{driver{blobs}}, PayloadSizeThreshold: inlineLimit}
 }
 
-// PayloadPrefix is where the payloads of a workflow are, of all its runs; to erase it is to erase them.
-func PayloadPrefix(namespace, workflowID string) string {
+// payloadPrefix is where the payloads of a workflow are, of all its runs; to erase it is to erase them.
+func payloadPrefix(namespace, workflowID string) string {
 	return payloadsRoot + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(workflowID) + "/"
 }
 
@@ -43,12 +43,12 @@ func (driver) Name() string { return driverName }
 func (driver) Type() string { return driverName }
 
 func (d driver) Store(sc converter.StorageDriverStoreContext, payloads []*common.Payload) ([]converter.StorageDriverClaim, error) {
-	prefix := PayloadPrefix("_", "_") // the SDK does not say whose a query's answer is
+	prefix := payloadPrefix("_", "_") // the SDK does not say whose a query's answer is
 	switch target := sc.Target.(type) {
 	case converter.StorageDriverWorkflowInfo:
-		prefix = PayloadPrefix(target.Namespace, target.WorkflowID)
+		prefix = payloadPrefix(target.Namespace, target.WorkflowID)
 	case converter.StorageDriverActivityInfo:
-		prefix = PayloadPrefix(target.Namespace, target.ActivityID)
+		prefix = payloadPrefix(target.Namespace, target.ActivityID)
 	}
 	claims := make([]converter.StorageDriverClaim, len(payloads))
 	for i, payload := range payloads {

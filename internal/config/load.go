@@ -172,7 +172,7 @@ func (l *loader) refuseUnknown(file string) {
 }
 
 // ours are the LONGHAUL_* variables that are no settings.
-var ours = []string{"LONGHAUL_CONFIG", "LONGHAUL_API", "LONGHAUL_KEY", "LONGHAUL_CORPUS", "LONGHAUL_AIMOCK"}
+var ours = []string{"LONGHAUL_CONFIG", "LONGHAUL_API", "LONGHAUL_KEY"}
 
 // refuseMisspelt reports variables that look like settings and are none: a misspelt one would
 // otherwise have no effect, in silence.

@@ -19,12 +19,12 @@ import (
 	"longhaul/internal/task"
 )
 
-// TestCorpus reads every file of a folder of real documents, named by LONGHAUL_CORPUS and described
+// TestCorpus reads every file of a folder of real documents, named by TEST_CORPUS and described
 // by its INDEX.tsv: each gives a sensible text or a verdict, and none ends the pool.
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("LONGHAUL_CORPUS")
+	corpus := os.Getenv("TEST_CORPUS")
 	if corpus == "" {
-		t.Skip("LONGHAUL_CORPUS names no folder of documents")
+		t.Skip("TEST_CORPUS names no folder of documents")
 	}
 	ctx := t.Context()
 	e := newExtractor(t, Options{Workers: runtime.NumCPU(), CacheDir: corpusCache(t)})
@@ -91,7 +91,7 @@ func watchLargest(e *Extractor) func() int64 {
 }
 
 func corpusCache(t *testing.T) string {
-	if dir := os.Getenv("LONGHAUL_CORPUS_CACHE"); dir != "" {
+	if dir := os.Getenv("TEST_CORPUS_CACHE"); dir != "" {
 		return dir
 	}
 	return t.TempDir()

@@ -7,13 +7,12 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
 	"longhaul/activities"
+	"longhaul/internal/cluster"
 	"longhaul/internal/task"
 	"longhaul/workflows"
 )
@@ -147,11 +146,7 @@ type workerWatch struct {
 	gone  time.Time // since when there has been none; zero while there is one
 }
 
-const (
-	workerMemory = time.Second
-	// A poll lasts up to a minute, and the server notes when it begins.
-	pollAge = 70 * time.Second
-)
+const workerMemory = time.Second
 
 // goneSince tells since when no worker has been seen; zero means that there is one, or that it cannot
 // be known.
@@ -165,17 +160,10 @@ func (w *workerWatch) goneSince(ctx context.Context, e *Engine) time.Time {
 }
 
 func (w *workerWatch) look(ctx context.Context, e *Engine) {
-	answer, err := e.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: e.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: activities.QueueWorkflows},
-		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
-	})
+	pollers, err := cluster.Pollers(ctx, e.Client, e.Namespace, activities.QueueWorkflows)
 	w.asked = time.Now()
-	there := err != nil // unknown: say nothing rather than something wrong
-	for _, poller := range answer.GetPollers() {
-		there = there || time.Since(poller.GetLastAccessTime().AsTime()) < pollAge
-	}
 	switch {
-	case there:
+	case err != nil, len(pollers) > 0: // unknown: say nothing rather than something wrong
 		w.gone = time.Time{}
 	case w.gone.IsZero():
 		w.gone = w.asked

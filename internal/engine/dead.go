@@ -178,12 +178,8 @@ func (e *Engine) buryTerminated(ctx context.Context, tenant string) error {
 }
 
 // terminated finds the tasks that were ended from outside and are no dead letters yet, the newest first, up to a page on which all are. As in
-// workflows, one that works for another is none, nor is a bulk replay.
+// workflows, one that works for another is none, nor is a bulk replay. Where nothing was ended so, the bucket is not asked.
 func (e *Engine) terminated(ctx context.Context, tenant string) (ids []string, err error) {
-	known, err := e.letters().IDs(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
 	query := workflows.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')"
 	for token := []byte(nil); ; {
 		answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
@@ -192,18 +188,40 @@ func (e *Engine) terminated(ctx context.Context, tenant string) (ids []string, e
 		if err != nil {
 			return nil, err
 		}
-		before, letters := len(ids), 0
+		var ended []string
 		for _, execution := range answer.GetExecutions() {
-			switch t, ok := e.inList(execution); {
-			case !ok || t.Parent != "" || t.Kind == workflows.KindReplay:
-			case known[t.ID]:
-				letters++
-			default:
-				ids = append(ids, t.ID)
+			if t, ok := e.inList(execution); ok && t.Parent == "" && t.Kind != workflows.KindReplay {
+				ended = append(ended, t.ID)
 			}
 		}
-		if token = answer.GetNextPageToken(); len(token) == 0 || letters > 0 && len(ids) == before {
+		lost, err := e.unburied(ctx, tenant, ended)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, lost...)
+		if token = answer.GetNextPageToken(); len(token) == 0 || len(ended) > 0 && len(lost) == 0 {
 			return ids, nil
 		}
 	}
+}
+
+// unburied gives those of some tasks that are no dead letters, in their order.
+func (e *Engine) unburied(ctx context.Context, tenant string, ids []string) ([]string, error) {
+	known := make([]bool, len(ids))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readAhead)
+	for i, id := range ids {
+		g.Go(func() (err error) {
+			known[i], err = e.letters().Has(ctx, tenant, id)
+			return err
+		})
+	}
+	err := g.Wait()
+	var lost []string
+	for i, id := range ids {
+		if !known[i] {
+			lost = append(lost, id)
+		}
+	}
+	return lost, err
 }

@@ -2,9 +2,14 @@ package engine
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
@@ -43,6 +48,57 @@ func lay(t *testing.T, e *Engine, id string, at time.Time) {
 	t.Helper()
 	g := storage.Grave{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, Kind: "summary", At: at}}
 	require.NoError(t, e.letters().Bury(t.Context(), "acme", g))
+}
+
+// countedBucket is a bucket that counts what it is asked.
+func countedBucket(t *testing.T) (*storage.Bucket, *atomic.Int64) {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "user")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("longhaul"))
+	var asked atomic.Int64
+	s3 := gofakes3.New(backend).Server()
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		s3.ServeHTTP(w, r)
+	}))
+	t.Cleanup(store.Close)
+	bucket, err := storage.Open(t.Context(), "s3://longhaul?endpoint="+store.URL+"&use_path_style=true&region=us-east-1"+
+		"&request_checksum_calculation=when_required&response_checksum_validation=when_required")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = bucket.Close() })
+	return bucket, &asked
+}
+
+// What was dealt with costs those who look at what is open nothing, and a task that was ended from outside one look.
+func TestDeadLetters_cost(t *testing.T) {
+	temporal, engines := newFake(t, 1)
+	e := engines[0]
+	var asked *atomic.Int64
+	e.Bucket, asked = countedBucket(t)
+	for range 20 {
+		id := newID(draft(nil))
+		lay(t, e, id, now)
+		_, err := e.Discard(t.Context(), "acme", id, "")
+		require.NoError(t, err)
+	}
+	looks := map[string]func() error{
+		"page":   func() error { _, err := e.DeadLetters(t.Context(), "acme", task.DeadFilter{}); return err },
+		"groups": func() error { _, err := e.DeadGroups(t.Context(), "acme"); return err },
+	}
+	cost := func(want int64) {
+		t.Helper()
+		for name, look := range looks {
+			asked.Store(0)
+			require.NoError(t, look())
+			require.Equal(t, want, asked.Load(), name)
+		}
+	}
+	cost(1) // the open ones are listed
+	temporal.terminate(temporal.run("acme"), func(*workflows.Facts) {})
+	require.NoError(t, looks["page"]())
+	cost(3) // it is looked for, and read
 }
 
 // A cursor is one of ours, or it is refused: nobody is shown an empty list, or the beginning again, as if that were the next page.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"longhaul/activities"
+	"longhaul/internal/cluster"
 	"longhaul/internal/task"
 )
 
@@ -43,8 +44,8 @@ func (e *Engine) queues(ctx context.Context) ([]task.Queue, []task.WorkerInfo) {
 		queues = append(queues, task.Queue{
 			Name: names[i], Backlog: stats.GetApproximateBacklogCount(), Oldest: stats.GetApproximateBacklogAge().AsDuration().Seconds(),
 		})
-		for _, p := range answer.GetPollers() {
-			seen(workers, p.GetIdentity(), names[i], p.GetLastAccessTime().AsTime(), pollAge)
+		for identity, at := range cluster.SeenLately(answer) {
+			seen(workers, identity, names[i], at)
 		}
 	}
 	return queues, sorted(workers)
@@ -60,11 +61,8 @@ func (e *Engine) queue(ctx context.Context, name string) (*workflowservice.Descr
 	})
 }
 
-// seen notes that a worker was seen at a queue, unless that is too long ago. It gives nil then.
-func seen(workers map[string]*task.WorkerInfo, identity, queue string, at time.Time, within time.Duration) *task.WorkerInfo {
-	if time.Since(at) > within {
-		return nil
-	}
+// seen notes that a worker was seen at a queue.
+func seen(workers map[string]*task.WorkerInfo, identity, queue string, at time.Time) *task.WorkerInfo {
 	w := workers[identity]
 	if w == nil {
 		w = &task.WorkerInfo{Identity: identity}
@@ -117,13 +115,12 @@ func (e *Engine) heartbeats(ctx context.Context) []task.WorkerInfo {
 	workers := map[string]*task.WorkerInfo{}
 	for _, answer := range answers {
 		beat := answer.GetWorkerInfo().GetWorkerHeartbeat()
-		if beat == nil || strings.HasPrefix(beat.GetTaskQueue(), "temporal-sys") {
+		at := beat.GetHeartbeatTime().AsTime()
+		if beat == nil || strings.HasPrefix(beat.GetTaskQueue(), "temporal-sys") || time.Since(at) > heartbeatAge {
 			continue
 		}
-		if w := seen(workers, beat.GetWorkerIdentity(), beat.GetTaskQueue(), beat.GetHeartbeatTime().AsTime(), heartbeatAge); w != nil {
-			slots := beat.GetActivityTaskSlotsInfo()
-			w.Used, w.Free = plus(w.Used, slots.GetCurrentUsedSlots()), plus(w.Free, slots.GetCurrentAvailableSlots())
-		}
+		w, slots := seen(workers, beat.GetWorkerIdentity(), beat.GetTaskQueue(), at), beat.GetActivityTaskSlotsInfo()
+		w.Used, w.Free = plus(w.Used, slots.GetCurrentUsedSlots()), plus(w.Free, slots.GetCurrentAvailableSlots())
 	}
 	return sorted(workers)
 }

@@ -90,8 +90,7 @@ type Usage struct {
 // Progress tells how far a streaming answer has come.
 type Progress struct {
 	Bytes int    // of answer text so far
-	Tail  string // the last part of that text, at most 200 characters, whole characters only
-	Text  string // all of it
+	Text  string // all of it, whole characters only
 }
 
 // Model answers requests. It makes exactly one HTTP request a call: whoever calls it decides about

@@ -132,13 +132,6 @@ func unframe(line []byte) (key string, raw json.RawMessage, ok bool) {
 // Broken is how many records of earlier attempts could not be read: they are paid for once more.
 func (j *Journal) Broken() int { return j.broken }
 
-// Len is how many keys have a record.
-func (j *Journal) Len() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return len(j.records)
-}
-
 // Look gives the durable record of a key.
 func (j *Journal) Look(key string) (json.RawMessage, bool) {
 	j.mu.Lock()
@@ -258,7 +251,11 @@ func (j *Journal) put(ctx context.Context, g *group) error {
 	segment := append(j.segment, g.lines...)
 	err := j.store.Put(ctx, fmt.Sprintf("%s-%06d.jsonl", j.name, j.number), "application/jsonl", segment)
 	j.segment = segment
-	if err != nil || len(segment) >= segmentBytes {
+	switch {
+	case err != nil:
+		j.number++
+		j.segment = nil // not the same array again: what carries the failed write may still read it
+	case len(segment) >= segmentBytes:
 		j.number++
 		j.segment = segment[:0]
 	}

@@ -30,12 +30,12 @@ func (r *reader) lines() error {
 	}
 }
 
-// nextLine appends a line to a buffer, up to MaxRowBytes, and tells how long it is with its end.
+// nextLine appends a line to a buffer, up to the limit of a row, and tells how long it is with its end.
 func (r *reader) nextLine(line []byte) (_ []byte, length int, err error) {
 	for {
 		piece, err := r.in.ReadSlice('\n')
 		length += len(piece)
-		line = append(line, piece[:min(len(piece), max(r.opts.MaxRowBytes+2-len(line), 0))]...)
+		line = append(line, piece[:min(len(piece), max(r.opts.rowBytes+2-len(line), 0))]...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, length, err
 		}
@@ -46,7 +46,7 @@ func (r *reader) nextLine(line []byte) (_ []byte, length int, err error) {
 func (r *reader) jsonRow(raw []byte, length, line int) error {
 	raw = bytes.TrimRight(raw, "\r\n")
 	row := Row{Line: line}
-	if length > r.opts.MaxRowBytes+2 || len(raw) > r.opts.MaxRowBytes {
+	if length > r.opts.rowBytes+2 || len(raw) > r.opts.rowBytes {
 		row.Bad = r.tooLong(length)
 		return r.emit(row)
 	}
@@ -93,7 +93,7 @@ func (r *reader) array() error {
 
 // element is one of an array.
 type element struct {
-	raw    []byte // its first MaxRowBytes
+	raw    []byte // as much of it as a row may have
 	length int
 	line   int
 }
@@ -137,7 +137,7 @@ func (r *reader) element(e *element) (last bool, err error) {
 
 func (r *reader) keep(e *element, b byte) {
 	e.length++
-	if len(e.raw) <= r.opts.MaxRowBytes+2 {
+	if len(e.raw) <= r.opts.rowBytes+2 {
 		e.raw = append(e.raw, b)
 	}
 }

@@ -33,9 +33,8 @@ func (r *reader) object(row *Row, raw []byte) string {
 	}
 	body, batch := fields["body"].(json.RawMessage)
 	method, sent := fields["method"].(string)
-	url, to := fields["url"].(string)
+	_, to := fields["url"].(string)
 	if batch = batch && sent && to && method == "POST" && body[0] == '{' && fields["custom_id"] != nil; batch {
-		row.URL = url
 		row.Fields, err = r.fields(body)
 		if err != nil {
 			return "body: " + err.Error()

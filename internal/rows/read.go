@@ -2,6 +2,7 @@ package rows
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,20 +14,19 @@ import (
 )
 
 const (
-	// DefaultMaxRowBytes is how large a row may be.
-	DefaultMaxRowBytes = 16 << 20
-	// DefaultMaxRows is how many rows a file may have.
-	DefaultMaxRows = 5_000_000
+	// maxRowBytes is how large a row may be.
+	maxRowBytes = 16 << 20
+	// maxRows is how many rows a file may have.
+	maxRows = 5_000_000
 	// maxID is how long an id may be, in bytes.
 	maxID = 512
 )
 
-// Row is one row of an input, good or bad.
+// Row is one row of an input, good or bad. A line of an OpenAI batch has the fields of its body.
 type Row struct {
 	Index  int            // from 0, over all rows, bad ones too
 	Line   int            // of the file, from 1, where it begins; 0 when it came inline
 	ID     string         // the input's own: its field "id" or "custom_id"; "" when it has none
-	URL    string         // of a line of an OpenAI batch: its endpoint, as in /v1/chat/completions; Fields is then its body
 	Fields map[string]any // by column: string, json.Number, bool, nil, or a json.RawMessage for objects and arrays. A text alone is {"text": …}
 	Bad    string         // why it is no row; "" is good
 }
@@ -36,14 +36,13 @@ type ReadOptions struct {
 	Format      Format            // "": by content type, name and first bytes
 	Name        string            // of the file
 	ContentType string            // as it was sent, with its charset
-	Delimiter   byte              // of a table; 0: found out from its first lines
 	Columns     map[string]string // by their name, ours
-	MaxRowBytes int               // 0: DefaultMaxRowBytes
-	MaxRows     int               // 0: DefaultMaxRows
+
+	rowBytes, rows int // limits of tests; 0: maxRowBytes, maxRows
 }
 
 // Read gives the rows of a file to visit, in order, and stops at the first error of visit. A file without rows, with more than
-// MaxRows, or of a form that gives no rows at all is a *task.Error; rows before the fault have then been visited.
+// maxRows, or of a form that gives no rows at all is a *task.Error; rows before the fault have then been visited.
 func Read(ctx context.Context, in io.Reader, opts ReadOptions, visit func(Row) error) error {
 	_, params, _ := mime.ParseMediaType(opts.ContentType) // what cannot be read declares nothing
 	text := newDecoder(in, params["charset"])
@@ -96,12 +95,7 @@ type reader struct {
 }
 
 func newReader(ctx context.Context, opts ReadOptions, visit func(Row) error) *reader {
-	if opts.MaxRowBytes <= 0 {
-		opts.MaxRowBytes = DefaultMaxRowBytes
-	}
-	if opts.MaxRows <= 0 {
-		opts.MaxRows = DefaultMaxRows
-	}
+	opts.rowBytes, opts.rows = cmp.Or(opts.rowBytes, maxRowBytes), cmp.Or(opts.rows, maxRows)
 	return &reader{ctx: ctx, opts: opts, visit: visit, seed: maphash.MakeSeed(), ids: map[uint64]int32{}}
 }
 
@@ -110,8 +104,8 @@ func (r *reader) emit(row Row) error {
 	if err := context.Cause(r.ctx); err != nil {
 		return err
 	}
-	if r.index >= r.opts.MaxRows {
-		return task.Errorf(task.TooLarge, "there are more than %d rows, the limit of one task; send them as several", r.opts.MaxRows)
+	if r.index >= r.opts.rows {
+		return task.Errorf(task.TooLarge, "there are more than %d rows, the limit of one task; send them as several", r.opts.rows)
 	}
 	row.Index = r.index
 	r.index++
@@ -145,10 +139,10 @@ func (r *reader) twice(row Row) string {
 }
 
 func (r *reader) tooLong(length int) string {
-	if length <= r.opts.MaxRowBytes {
+	if length <= r.opts.rowBytes {
 		return ""
 	}
-	return fmt.Sprintf("the row has %d bytes; at most %d are allowed", length, r.opts.MaxRowBytes)
+	return fmt.Sprintf("the row has %d bytes; at most %d are allowed", length, r.opts.rowBytes)
 }
 
 // end is what becomes of a reading: a file without rows is a mistake.

@@ -96,7 +96,7 @@ func TestRead(t *testing.T) {
 			text: `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"hi"}],"id":"no"}}` + "\n" +
 				`{"custom_id":"r2","method":"GET","url":"/v1/models","body":"x"}`,
 			want: []rows.Row{
-				{Index: 0, Line: 1, ID: "r1", URL: "/v1/chat/completions", Fields: fields{
+				{Index: 0, Line: 1, ID: "r1", Fields: fields{
 					"model": "m", "messages": json.RawMessage(`[{"role":"user","content":"hi"}]`), "id": "no",
 				}},
 				good(1, 2, "r2", fields{"custom_id": "r2", "method": "GET", "url": "/v1/models", "body": "x"}),
@@ -112,7 +112,7 @@ func TestRead(t *testing.T) {
 		},
 		"a row that is too long": {
 			text: "\"ok\"\n\"" + strings.Repeat("x", 200_000) + "\"\n\"next\"\n\"" + strings.Repeat("y", 98) + "\"",
-			opts: rows.ReadOptions{MaxRowBytes: 100},
+			opts: rows.ReadOptions{}.Within(100, 0),
 			want: []rows.Row{
 				good(0, 1, "", fields{"text": "ok"}), bad(1, 2, "the row has 200003 bytes; at most 100 are allowed"),
 				good(2, 3, "", fields{"text": "next"}), good(3, 4, "", fields{"text": strings.Repeat("y", 98)}),
@@ -134,7 +134,7 @@ func TestRead(t *testing.T) {
 			},
 		},
 		"array with an element that is too long": {
-			text: `["a","` + strings.Repeat("x,]", 200) + `","b"]`, opts: rows.ReadOptions{MaxRowBytes: 100},
+			text: `["a","` + strings.Repeat("x,]", 200) + `","b"]`, opts: rows.ReadOptions{}.Within(100, 0),
 			want: []rows.Row{good(0, 1, "", fields{"text": "a"}), bad(1, 1, "the row has 602 bytes; at most 100 are allowed"), good(2, 1, "", fields{"text": "b"})},
 		},
 		"array that is named JSONL": {
@@ -179,7 +179,7 @@ func TestRead(t *testing.T) {
 			},
 		},
 		"a table's row that is too long": {
-			text: "a,b\n1,\"" + strings.Repeat("x\n", 100) + "\"\n1,2\n", opts: rows.ReadOptions{MaxRowBytes: 50},
+			text: "a,b\n1,\"" + strings.Repeat("x\n", 100) + "\"\n1,2\n", opts: rows.ReadOptions{}.Within(50, 0),
 			want: []rows.Row{bad(0, 2, "the row has 204 bytes; at most 50 are allowed"), good(1, 103, "", fields{"a": "1", "b": "2"})},
 		},
 		"control characters in a table": {
@@ -281,7 +281,7 @@ func TestRead_refused(t *testing.T) {
 		"workbook":            {"PK\x03\x04...", rows.ReadOptions{Name: "a.csv"}, task.WrongMedia, "the file is a ZIP archive, such as an Excel workbook; send it as text: CSV, TSV, JSONL or a JSON array"},
 		"prose":               {"Dear Sir\nor Madam\n", rows.ReadOptions{}, task.WrongMedia, "the file is neither JSON nor a table with two columns; name it .csv or .jsonl, or say its content type"},
 		"unknown format":      {"x", rows.ReadOptions{Format: "xml"}, task.Invalid, `the format "xml" is not known; known: jsonl, json, csv, tsv`},
-		"too many":            {"1\n2\n3\n", rows.ReadOptions{Format: rows.JSONL, MaxRows: 2}, task.TooLarge, "there are more than 2 rows, the limit of one task; send them as several"},
+		"too many":            {"1\n2\n3\n", rows.ReadOptions{Format: rows.JSONL}.Within(0, 2), task.TooLarge, "there are more than 2 rows, the limit of one task; send them as several"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestReadInline(t *testing.T) {
 	t.Parallel()
 	in := []json.RawMessage{[]byte(`{"id":"a","x":1}`), []byte(`"two"`), []byte(`{"id":"a"}`), []byte(`{"x"`), []byte(`"` + strings.Repeat("x", 99) + `"`)}
 	var got []rows.Row
-	err := rows.ReadInline(t.Context(), in, rows.ReadOptions{MaxRowBytes: 100}, func(row rows.Row) error {
+	err := rows.ReadInline(t.Context(), in, rows.ReadOptions{}.Within(100, 0), func(row rows.Row) error {
 		got = append(got, row)
 		return nil
 	})
@@ -345,7 +345,7 @@ func FuzzRead(f *testing.F) {
 		var out bytes.Buffer
 		w := rows.NewWriter(&out, rows.Size{Rows: 3, Bytes: 100})
 		var want []rows.Row
-		err := rows.Read(t.Context(), bytes.NewReader(data), rows.ReadOptions{Format: rows.Format(format), MaxRowBytes: 64}, func(row rows.Row) error {
+		err := rows.Read(t.Context(), bytes.NewReader(data), rows.ReadOptions{Format: rows.Format(format)}.Within(64, 0), func(row rows.Row) error {
 			require.Equal(t, next, row.Index)
 			require.GreaterOrEqual(t, row.Line, max(line, 1))
 			require.Equal(t, row.Bad == "", row.Fields != nil)

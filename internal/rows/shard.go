@@ -47,7 +47,6 @@ type normal struct {
 	Index  int             `json:"index"`
 	Line   int             `json:"line,omitempty"`
 	ID     string          `json:"id,omitempty"`
-	URL    string          `json:"url,omitempty"`
 	Bad    string          `json:"bad,omitempty"`
 	Fields json.RawMessage `json:"fields,omitempty"`
 }
@@ -67,7 +66,7 @@ func (w *Writer) Write(row Row) error {
 	err := encoder.Encode(struct {
 		normal
 		Fields map[string]any `json:"fields,omitempty"`
-	}{normal{Index: row.Index, Line: row.Line, ID: row.ID, URL: row.URL, Bad: row.Bad}, fields})
+	}{normal{Index: row.Index, Line: row.Line, ID: row.ID, Bad: row.Bad}, fields})
 	if err != nil {
 		return fmt.Errorf("encode row %d: %w", row.Index, err)
 	}
@@ -158,7 +157,7 @@ func denormal(line []byte) (Row, error) {
 	if err := json.Unmarshal(line, &n); err != nil {
 		return Row{}, err
 	}
-	row := Row{Index: n.Index, Line: n.Line, ID: n.ID, URL: n.URL, Bad: n.Bad}
+	row := Row{Index: n.Index, Line: n.Line, ID: n.ID, Bad: n.Bad}
 	if n.Bad == "" {
 		row.Fields = map[string]any{}
 	}

@@ -21,7 +21,7 @@ func TestShards(t *testing.T) {
 	want := []rows.Row{
 		good(0, 1, "a", fields{"id": "a", "text": "<b>\x00\u2028", "n": json.Number("1.50"), "no": nil, "yes": true}),
 		bad(1, 2, "it is empty"), good(2, 3, "", fields{}),
-		{Index: 3, Line: 4, ID: "b", URL: "/v1/x", Fields: fields{"messages": json.RawMessage(`[{"b":1,"a":"<"}]`)}},
+		good(3, 4, "b", fields{"messages": json.RawMessage(`[{"b":1,"a":"<"}]`)}),
 		good(4, 5, "", fields{"text": strings.Repeat("x", 300)}), good(5, 0, "", fields{"text": "inline"}),
 	}
 	var out bytes.Buffer
@@ -48,6 +48,10 @@ func TestShards(t *testing.T) {
 	require.ErrorContains(t, err, "there are 0")
 	_, err = w.Pieces()[0].Read(out.Bytes()[w.Pieces()[1].Start:w.Pieces()[1].End])
 	require.ErrorContains(t, err, "it is row 2")
+
+	old, err := rows.Shard{To: 1}.Read([]byte(`{"index":0,"line":1,"id":"b","url":"/v1/x","fields":{"text":"y"}}` + "\n"))
+	require.NoError(t, err)
+	require.Equal(t, []rows.Row{good(0, 1, "b", fields{"text": "y"})}, old, "written when the address of a batch was kept")
 }
 
 func TestTail(t *testing.T) {
@@ -159,7 +163,7 @@ func TestMemory_largeRow(t *testing.T) {
 	for name, text := range map[string]string{"text": `{"text":"%s"}`, "escaped": `{"text":"\n%s"}`, "object": `{"text":{"deep":"%s"}}`} {
 		t.Run(name, func(t *testing.T) {
 			before, after, _ := strings.Cut(text, "%s")
-			bytes := int64(rows.DefaultMaxRowBytes - len(text))
+			bytes := int64(rows.MaxRowBytes - len(text))
 			good := 0
 			peak := peakHeap(func() {
 				in := io.MultiReader(strings.NewReader(before), io.LimitReader(endless('x'), bytes), strings.NewReader(after+"\n\"b\"\n"))
@@ -173,7 +177,7 @@ func TestMemory_largeRow(t *testing.T) {
 			})
 			require.Equal(t, 2, good)
 			t.Logf("peak heap %.1f MiB", float64(peak)/(1<<20))
-			require.Less(t, peak, uint64(12*rows.DefaultMaxRowBytes))
+			require.Less(t, peak, uint64(12*rows.MaxRowBytes))
 		})
 	}
 }
@@ -201,7 +205,7 @@ func TestMemory_longRow(t *testing.T) {
 			require.Regexp(t, `^the row has 2000000\d bytes; at most 16777216 are allowed$`, got[1].Bad)
 			require.Equal(t, "b", got[2].Fields["text"])
 			t.Logf("peak heap %.1f MiB", float64(peak)/(1<<20))
-			require.Less(t, peak, uint64(4*rows.DefaultMaxRowBytes))
+			require.Less(t, peak, uint64(4*rows.MaxRowBytes))
 		})
 	}
 }

@@ -3,6 +3,7 @@ package rows
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,17 +16,11 @@ import (
 
 // table reads CSV or TSV, whose first row names the columns.
 func (r *reader) table(format Format) error {
-	comma := r.opts.Delimiter
-	switch {
-	case comma != 0:
-	case format == TSV:
-		comma = '\t'
-	default:
-		if comma = r.delimiter(); comma == 0 {
-			comma = ','
-		}
+	comma := byte('\t')
+	if format == CSV {
+		comma = cmp.Or(r.delimiter(), ',')
 	}
-	t := &cells{in: r.in, comma: comma, most: r.opts.MaxRowBytes, line: 1}
+	t := &cells{in: r.in, comma: comma, most: r.opts.rowBytes, line: 1}
 	columns, err := r.header(t)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"regexp"
-	"strings"
 	"time"
 
 	"longhaul/internal/task"
@@ -50,13 +49,13 @@ func deadPrefix(tenant string, open bool) string {
 // deadIndex is where it is kept under which name the dead letter of a task is: thousands of them are found one by one when they are run again.
 func deadIndex(tenant, id string) string { return "dead/" + tenant + "/names/" + id + ".json" }
 
-// Bury keeps a dead letter. Again with the same time it is the same one.
+// Bury keeps a dead letter. Again with the same time it is the same one. Its name comes last: a task that Has finds is there.
 func (d DeadLetters) Bury(ctx context.Context, tenant string, g Grave) error {
 	name := deadName(g.At, g.ID)
-	if err := d.bucket.PutJSON(ctx, deadIndex(tenant, g.ID), name); err != nil {
+	if err := d.bucket.PutJSON(ctx, deadPrefix(tenant, true)+name, g); err != nil {
 		return err
 	}
-	return d.bucket.PutJSON(ctx, deadPrefix(tenant, true)+name, g)
+	return d.bucket.PutJSON(ctx, deadIndex(tenant, g.ID), name)
 }
 
 // All gives the names of a tenant's dead letters, the newest first, from the one behind a cursor on. Each name is a cursor.
@@ -93,19 +92,9 @@ func (d DeadLetters) Find(ctx context.Context, tenant, id string) (Grave, error)
 	return g, err
 }
 
-// IDs are the tasks of all dead letters of a tenant.
-func (d DeadLetters) IDs(ctx context.Context, tenant string) (map[string]bool, error) {
-	ids := map[string]bool{}
-	for _, open := range []bool{true, false} {
-		for name, err := range d.All(ctx, tenant, open, "") {
-			if err != nil {
-				return nil, err
-			}
-			_, id, _ := strings.Cut(strings.TrimSuffix(name, ".json"), "-")
-			ids[id] = true
-		}
-	}
-	return ids, nil
+// Has reports whether a task is a dead letter, open or settled.
+func (d DeadLetters) Has(ctx context.Context, tenant, id string) (bool, error) {
+	return d.bucket.Exists(ctx, deadIndex(tenant, id))
 }
 
 // Count gives how many of a tenant's dead letters are open, and how many of these are newer than a time. It is asked often, so it does not go

@@ -1,6 +1,8 @@
 package storage_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,4 +31,29 @@ func TestDeadLetters_count(t *testing.T) {
 			require.Zero(t, open+newer)
 		})
 	}
+}
+
+// A dead letter that could not be kept is none: it is kept when it is tried again.
+func TestDeadLetters_has(t *testing.T) {
+	dir := t.TempDir()
+	bucket, err := storage.Open(t.Context(), "file://"+dir)
+	require.NoError(t, err)
+	letters := storage.NewDeadLetters(bucket)
+	g := storage.Grave{DeadLetter: task.DeadLetter{ID: "task_a", Status: task.DeadOpen, At: time.Now()}}
+	inTheWay := filepath.Join(dir, "dead", "acme", "open")
+	require.NoError(t, os.MkdirAll(filepath.Dir(inTheWay), 0o700))
+	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
+	has := func() bool {
+		there, err := letters.Has(t.Context(), "acme", "task_a")
+		require.NoError(t, err)
+		return there
+	}
+	require.Error(t, letters.Bury(t.Context(), "acme", g))
+	require.False(t, has())
+	require.NoError(t, os.Remove(inTheWay))
+	require.NoError(t, letters.Bury(t.Context(), "acme", g))
+	require.True(t, has())
+	_, err = letters.Settle(t.Context(), "acme", "task_a", func(d *task.DeadLetter) { d.Status = task.DeadDiscarded })
+	require.NoError(t, err)
+	require.True(t, has(), "also once it was dealt with")
 }

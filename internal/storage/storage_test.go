@@ -266,7 +266,4 @@ func TestDeadLetters_find(t *testing.T) {
 		_, err = letters.Find(t.Context(), tenant, id)
 		require.ErrorIs(t, err, storage.ErrNotFound)
 	}
-	ids, err := letters.IDs(t.Context(), "acme")
-	require.NoError(t, err)
-	require.Equal(t, map[string]bool{"task_a": true, "task_b": true}, ids)
 }

@@ -23,7 +23,7 @@ type Queue struct {
 
 // LaneState is the gate in front of a provider's key.
 type LaneState struct {
-	Provider string     `json:"provider"`
+	Provider string     `json:"provider" doc:"its name; that of the provider of videos begins with video/"`
 	Open     bool       `json:"open"`
 	Why      string     `json:"why,omitempty" doc:"a code, when it is closed"`
 	Until    *time.Time `json:"until" doc:"when it opens again"`

@@ -35,12 +35,12 @@ const aimockFixtures = `{"fixtures":[
 ]}`
 
 // TestConformance_aimock holds the client to a server that nobody here wrote: @copilotkit/aimock, whose
-// program LONGHAUL_AIMOCK names. Its journal counts the calls, and each case is one.
+// program TEST_AIMOCK names. Its journal counts the calls, and each case is one.
 func TestConformance_aimock(t *testing.T) {
 	t.Parallel()
-	program := os.Getenv("LONGHAUL_AIMOCK")
+	program := os.Getenv("TEST_AIMOCK")
 	if program == "" {
-		t.Skip("LONGHAUL_AIMOCK does not name the program")
+		t.Skip("TEST_AIMOCK does not name the program")
 	}
 	server := startAimock(t, program)
 	tests := map[string]struct {

@@ -9,15 +9,14 @@ type learned struct {
 	format map[string]Format // of answers with a schema
 }
 
-// refuse notes that a model does not take a format, and gives the next looser one.
-func (l *learned) refuse(model string, format Format) Format {
+// refuse notes that a model does not take a format, so that the next looser one is asked for.
+func (l *learned) refuse(model string, format Format) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.format == nil {
 		l.format = map[string]Format{}
 	}
 	l.format[model] = looser[format]
-	return looser[format]
 }
 
 // strictest gives the format to ask a model for, and "" when none was refused.

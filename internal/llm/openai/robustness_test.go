@@ -146,7 +146,7 @@ func TestSplitCharacters(t *testing.T) {
 			var last llm.Progress
 			got, err := client(t, p).Complete(t.Context(), ask("x"), func(now llm.Progress) {
 				require.GreaterOrEqual(t, now.Bytes, last.Bytes)
-				require.True(t, strings.HasPrefix(test.want, now.Tail) || strings.HasSuffix(now.Tail, "\ufffd"))
+				require.True(t, strings.HasPrefix(test.want, now.Text) || strings.HasSuffix(now.Text, "\ufffd"))
 				last = now
 			})
 			require.NoError(t, err)

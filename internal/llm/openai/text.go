@@ -97,16 +97,5 @@ func unfinished(inner []byte) int {
 	return 6
 }
 
-// progress shows the end of the text.
-func (t *text) progress() llm.Progress {
-	all := t.String()
-	from := len(all)
-	for range 200 {
-		if from == 0 {
-			break
-		}
-		_, size := utf8.DecodeLastRuneInString(all[:from])
-		from -= size
-	}
-	return llm.Progress{Bytes: len(all), Tail: all[from:], Text: all}
-}
+// progress shows the text so far.
+func (t *text) progress() llm.Progress { return llm.Progress{Bytes: t.Len(), Text: t.String()} }
