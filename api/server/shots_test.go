@@ -111,7 +111,7 @@ func (w *window) furnish() []sight {
 	w.tasks.Change(long, func(t *task.Task) {
 		t.Status, t.Model, t.Budget = task.Processing, "gpt-5-mini", new(4.5)
 		t.StartedAt, t.DeadlineAt = new(time.Now().Add(-4*time.Minute)), new(time.Now().Add(50*time.Minute))
-		t.Progress = task.Progress{Percent: new(42), Step: "summarise", StepIndex: 2, StepCount: 5, Counts: task.Counts{Total: 120, Succeeded: 48, Failed: 2, Running: 8, Pending: 62}, ETA: &task.ETA{Seconds: 340}}
+		t.Progress = task.Progress{Percent: new(42), Step: "summarise", StepIndex: 3, StepCount: 5, Counts: task.Counts{Total: 120, Succeeded: 48, Failed: 2, Running: 8, Pending: 62}, ETA: &task.ETA{Seconds: 340}}
 		t.Waiting = &task.Waiting{Reason: "rate_limit", Until: new(time.Now().Add(70 * time.Second)), Detail: "openai asks to wait"}
 		t.Retrying = &task.Retrying{Step: "summarise annual-report.pdf", Attempt: 3, LastError: "the provider is overloaded", NextAttempt: new(time.Now().Add(12 * time.Second)), Calls: 1}
 		t.Usage = task.Usage{Requests: 61, InputTokens: 812_400, OutputTokens: 21_310, CachedTokens: 120_000, WastedTokens: 900, Cost: &task.Cost{Amount: 0.7312, Currency: "USD"}}
@@ -123,7 +123,7 @@ func (w *window) furnish() []sight {
 	asks := w.kind("agent", nil)
 	w.tasks.Change(asks, func(t *task.Task) {
 		t.Status = task.InputRequired
-		t.Progress = task.Progress{Percent: new(30), Step: "work", StepIndex: 1, StepCount: 4}
+		t.Progress = task.Progress{Percent: new(30), Step: "work", StepIndex: 2, StepCount: 4}
 		t.InputRequests = map[string]task.InputRequest{
 			"r1": {ID: "r1", Kind: "approval", Tool: "create_ticket", Arguments: json.RawMessage(`{"title":"Dredge the harbour","priority":2}`), CreatedAt: time.Now(), ExpiresAt: time.Now().Add(23 * time.Hour)},
 			"r2": {ID: "r2", Kind: "question", Question: "Which harbour do you mean?", Choices: []string{"Hamburg", "Qingdao 青岛"}, CreatedAt: time.Now(), ExpiresAt: time.Now().Add(23 * time.Hour)},

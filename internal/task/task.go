@@ -87,7 +87,7 @@ const InlineResultLimit = 64 << 10
 type Progress struct {
 	Percent   *int   `json:"percent"` // nil while the amount of work is unknown
 	Step      string `json:"step"`    // the step's name, from the kind's steps
-	StepIndex int    `json:"step_index"`
+	StepIndex int    `json:"step_index" doc:"from 1; 0 before it begins"`
 	StepCount int    `json:"step_count"`
 	Counts    Counts `json:"counts"`
 	Message   string `json:"message"` // one sentence for a person

@@ -78,7 +78,7 @@ function progress(v) {
     el("li", { class: k }, el("b", {}, number(counts[k])), t("counts." + k)));
   return el("section", { class: "card standing" },
     el("div", { class: "line" }, stateOf(v), el("span", { class: "soft", id: "standing" }, standing(v)),
-      !v.done && step_count > 0 && el("span", { class: "soft" }, t("task.step", { n: step_index + 1, of: step_count }))),
+      !v.done && step_index > 0 && el("span", { class: "soft" }, t("task.step", { n: step_index, of: step_count }))),
     bar(v), message && el("p", {}, message), troubleLines(v),
     numbers.length > 0 && el("ul", { class: "counts" }, numbers));
 }
