@@ -126,20 +126,12 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
 		t.ended(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), at, "call_cancelled", nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
-		a := event.GetChildWorkflowExecutionStartedEventAttributes()
-		if a.GetWorkflowType().GetName() == workflows.NotifyType {
-			return // what is told to others is in the list of deliveries
-		}
-		t.add(task.Event{At: at, Type: "group_started", Summary: a.GetWorkflowExecution().GetWorkflowId()})
+		t.child(event.GetChildWorkflowExecutionStartedEventAttributes(), at, "started", nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-		a := event.GetChildWorkflowExecutionCompletedEventAttributes()
-		if a.GetWorkflowType().GetName() == workflows.NotifyType {
-			return
-		}
-		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId()})
+		t.child(event.GetChildWorkflowExecutionCompletedEventAttributes(), at, "ended", nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
 		a := event.GetChildWorkflowExecutionFailedEventAttributes()
-		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId(), Error: told(a.GetFailure())})
+		t.child(a, at, "ended", a.GetFailure())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		t.add(task.Event{At: at, Type: "cancel_requested", Summary: "asked to stop"})
 	default:
@@ -161,6 +153,26 @@ func (t *teller) close(event *historypb.HistoryEvent, at time.Time) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		t.add(task.Event{At: at, Type: "continued", Summary: "goes on in a new run, to keep the history short"})
 	}
+}
+
+// child is what every event of a child workflow says of it.
+type child interface {
+	GetWorkflowType() *commonpb.WorkflowType
+	GetWorkflowExecution() *commonpb.WorkflowExecution
+}
+
+// child adds the line of a child workflow: a task of its own, or a group of this one. What is told to others is in the
+// list of deliveries.
+func (t *teller) child(c child, at time.Time, what string, failure *failurepb.Failure) {
+	name := c.GetWorkflowType().GetName()
+	if name == workflows.NotifyType {
+		return
+	}
+	sort := "group_"
+	if _, ok := workflows.Find(name); ok {
+		sort = "task_"
+	}
+	t.add(task.Event{At: at, Type: sort + what, Summary: c.GetWorkflowExecution().GetWorkflowId(), Error: told(failure)})
 }
 
 // ended adds the line of an activity that came to an end.

@@ -255,7 +255,7 @@ type ItemFilter struct {
 // Event is one line of a task's timeline: something that happened, from the history.
 type Event struct {
 	At       time.Time `json:"at"`
-	Type     string    `json:"type" enum:"accepted,started,call_succeeded,call_failed,call_cancelled,group_started,group_ended,cancel_requested,continued,ended"`
+	Type     string    `json:"type" enum:"accepted,started,call_succeeded,call_failed,call_cancelled,group_started,group_ended,task_started,task_ended,cancel_requested,continued,ended"`
 	Summary  string    `json:"summary"`            // for a person
 	Attempt  int       `json:"attempt,omitempty"`  // attempts used by a call that ended
 	Duration float64   `json:"seconds,omitempty"`  // how long a call that ended took, with its waits

@@ -300,6 +300,8 @@ export const words = {
   "event.call_cancelled": ["Call stopped", "调用停止"],
   "event.group_started": ["Group started", "分组开始"],
   "event.group_ended": ["Group ended", "分组结束"],
+  "event.task_started": ["Task started", "启动任务"],
+  "event.task_ended": ["Task ended", "任务结束"],
   "event.cancel_requested": ["Stop asked for", "请求停止"],
   "event.continued": ["Continued", "继续"],
   "event.ended": ["Ended", "结束"],
