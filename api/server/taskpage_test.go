@@ -107,8 +107,12 @@ func seeButtons(w *window) {
 	w.Until(names + " === 'Pause,Stop'")
 	w.Click("#pause")
 	w.Until("document.querySelector('.toast')?.innerText.includes('pauses after')")
-	w.tasks.Change(id, func(t *task.Task) { t.Status = task.Paused })
+	w.tasks.Change(id, func(t *task.Task) {
+		t.Status, t.Waiting = task.Paused, &task.Waiting{Reason: task.WaitPaused, Detail: "paused by a person since noon: too dear; resume it to go on"}
+	})
 	w.Until(names + " === 'Resume,Stop'")
+	require.Equal(w.T, []string{"Held: paused by a person since noon: too dear; resume it to go on"},
+		eval[[]string](w, "[...document.querySelectorAll('.standing .trouble')].map((e) => e.innerText)"), "a pause is told once")
 	require.Contains(w.T, w.Text(".standing"), "Paused")
 	w.Click("#resume")
 	w.Until("document.querySelectorAll('.toast').length === 2")

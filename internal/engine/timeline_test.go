@@ -16,16 +16,16 @@ import (
 // Children are called what they are, and notices are no part of a timeline, however they end.
 func TestTimeline_children(t *testing.T) {
 	t.Parallel()
-	for child, want := range map[string][]string{
-		"summary-group":      {"group_started", "group_ended", "group_ended"},
-		"qa":                 {"task_started", "task_ended", "task_ended"},
+	for child, want := range map[string][]task.EventType{
+		"summary.group":      {task.EventGroupStarted, task.EventGroupEnded, task.EventGroupEnded},
+		"qa":                 {task.EventTaskStarted, task.EventTaskEnded, task.EventTaskEnded},
 		workflows.NotifyType: nil,
 	} {
 		var lines teller
 		for _, event := range childEvents(child) {
 			lines.tell(event)
 		}
-		var types []string
+		var types []task.EventType
 		for _, e := range lines.events {
 			types = append(types, e.Type)
 			require.Equal(t, "the-id", e.Summary)

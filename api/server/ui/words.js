@@ -78,7 +78,6 @@ export const words = {
   "status.cancelled": ["Cancelled", "已取消"],
 
   "item.pending": ["Waiting", "等待"],
-  "item.running": ["Working", "进行中"],
   "item.succeeded": ["Done", "完成"],
   "item.failed": ["Failed", "失败"],
   "item.cancelled": ["Left undone", "未完成"],
@@ -98,6 +97,9 @@ export const words = {
   "step.download": ["downloading", "下载"],
   "step.check": ["checking the rows", "检查数据行"],
   "step.rows": ["working on the rows", "处理数据行"],
+  "step.select": ["choosing dead letters", "选取死信"],
+  "step.canary": ["trying a few first", "先行试验"],
+  "step.replay": ["running them again", "重放"],
 
   "counts.of": ["{done} of {total}", "{done} / {total}"],
   "counts.lost": ["{n} failed", "{n} 项失败"],
@@ -110,11 +112,10 @@ export const words = {
   "waiting.start_time": ["Waits for its start time", "等待开始时间"],
   "waiting.no_worker": ["Waits for a worker", "等待工作进程"],
   "waiting.rate_limit": ["Waits for a rate limit", "等待速率限制"],
-  "waiting.input": ["Waits for a person", "等待人工处理"],
-  "waiting.paused": ["Paused by a person", "被人工暂停"],
+  "waiting.blocked": ["Cannot go on", "无法继续"],
+  "waiting.paused": ["Held", "暂停中"],
   "retrying": ["Tries again: {step}, attempt {attempt}. Last error: {error}", "正在重试：{step}，第 {attempt} 次。上次错误：{error}"],
   "stalled": ["Nothing has moved for a while. {since}", "已有一段时间没有进展。{since}"],
-  "paused": ["Paused. It keeps what it has, and goes on when you resume it.", "已暂停。已完成的部分会保留，恢复后继续。"],
 
   "task.step": ["Step {n} of {of}", "第 {n} / {of} 步"],
   "task.gone": ["There is no such task", "没有这个任务"],
@@ -305,7 +306,7 @@ export const words = {
   "event.cancel_requested": ["Stop asked for", "请求停止"],
   "event.continued": ["Continued", "继续"],
   "event.ended": ["Ended", "结束"],
-  "event.attempt": ["attempts: {n}", "尝试次数：{n}"],
+  "timeline.attempt": ["attempts: {n}", "尝试次数：{n}"],
 
   "dead.lead": ["Tasks that failed for good and wait for you: find out why, replay or discard them.", "彻底失败、等待您处理的任务：查明原因，重放或丢弃。"],
   "dead.open": ["Open", "待处理"],
