@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"reflect"
 	"strconv"
 	"sync"
@@ -94,8 +95,9 @@ func (f *Tasks) Create(_ context.Context, d task.Draft) (task.Task, bool, error)
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := task.Task{
 		ID: id, Object: "task", Kind: d.Kind, Status: task.Pending, Revision: 1, CreatedAt: now, UpdatedAt: now,
-		Labels: d.Labels, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline, URLs: urls(id),
+		Labels: map[string]string{}, InputRequests: map[string]task.InputRequest{}, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline, URLs: urls(id),
 	}
+	maps.Copy(t.Labels, d.Labels)
 	f.records = append(f.records, &record{task: t, draft: d})
 	if f.OnCreate != nil {
 		go f.OnCreate(id)
