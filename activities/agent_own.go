@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +22,6 @@ const (
 	mostArtifactSize = 4 << 20
 )
 
-var artifactName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)
-
 // artifactTypes are what a browser may be told of a file that a model wrote. Nothing in it may run there.
 var artifactTypes = map[string]string{
 	".md": markdownType, ".csv": "text/csv; charset=utf-8", ".json": "application/json",
@@ -37,8 +34,8 @@ func (r *toolRun) writeArtifact(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	switch {
-	case !artifactName.MatchString(file.Name) || file.Name == agentReport || file.Name == agentTranscript:
-		return *refusal("name: 1 to 100 letters, digits, dots, dashes or underscores, no dot first, and neither %s nor %s: those are written in the end", agentReport, agentTranscript), nil
+	case !storage.ArtifactName(file.Name) || file.Name == agentReport || file.Name == agentTranscript:
+		return *refusal("name: 1 to 100 letters, digits, dots, dashes or underscores, no dot first, no .attrs last, and neither %s nor %s: those are written in the end", agentReport, agentTranscript), nil
 	case len(file.Content) > mostArtifactSize:
 		return *refusal("content: %d bytes; at most %d", len(file.Content), mostArtifactSize), nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // PauseTask holds a task.
 func (c *Client) PauseTask(ctx context.Context, id, reason string) (task.Task, error) {
-	return post[task.Task](ctx, c, taskPath(id, "pause"), map[string]string{"reason": reason})
+	return post[task.Task](ctx, c, taskPath(id, "pause"), "", map[string]string{"reason": reason})
 }
 
 // ResumeTask lets a paused task go on.
@@ -18,9 +18,9 @@ func (c *Client) ResumeTask(ctx context.Context, id string) (task.Task, error) {
 	return fetch[task.Task](ctx, c, call{method: http.MethodPost, path: taskPath(id, "resume")})
 }
 
-// Replay runs a task that has ended again, as a new one.
-func (c *Client) Replay(ctx context.Context, id string, order task.ReplayOrder) (task.Task, error) {
-	return post[task.Task](ctx, c, taskPath(id, "replay"), order)
+// Replay runs a task that has ended again, as a new one. With the same key and order it may be repeated: the task is the same.
+func (c *Client) Replay(ctx context.Context, id string, order task.ReplayOrder, idempotencyKey string) (task.Task, error) {
+	return post[task.Task](ctx, c, taskPath(id, "replay"), idempotencyKey, order)
 }
 
 // DeadLetters lists the open dead letters of a group, or all when it is "".
@@ -49,12 +49,12 @@ func (c *Client) DeadLetter(ctx context.Context, id string) (task.DeadLetter, er
 	return fetch[task.DeadLetter](ctx, c, get("/v1/dead-letters/"+url.PathEscape(id)))
 }
 
-// ReplayMany runs many dead letters again, as a task.
-func (c *Client) ReplayMany(ctx context.Context, in task.ReplayInput) (task.Task, error) {
-	return post[task.Task](ctx, c, "/v1/dead-letters/replay", in)
+// ReplayMany runs many dead letters again, as a task. With the same key and input it may be repeated: the task is the same.
+func (c *Client) ReplayMany(ctx context.Context, in task.ReplayInput, idempotencyKey string) (task.Task, error) {
+	return post[task.Task](ctx, c, "/v1/dead-letters/replay", idempotencyKey, in)
 }
 
 // Discard lets a dead letter go.
 func (c *Client) Discard(ctx context.Context, id, reason string) (task.DeadLetter, error) {
-	return post[task.DeadLetter](ctx, c, "/v1/dead-letters/"+url.PathEscape(id)+"/discard", map[string]string{"reason": reason})
+	return post[task.DeadLetter](ctx, c, "/v1/dead-letters/"+url.PathEscape(id)+"/discard", "", map[string]string{"reason": reason})
 }

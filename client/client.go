@@ -121,13 +121,16 @@ func fetch[T any](ctx context.Context, c *Client, q call) (T, error) {
 	return v, nil
 }
 
-// post sends JSON.
-func post[T any](ctx context.Context, c *Client, path string, body any) (answer T, err error) {
+// post sends JSON. With a key it may be repeated, by net/http too: what it starts is started once; "" is none.
+func post[T any](ctx context.Context, c *Client, path, idempotencyKey string, body any) (answer T, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return answer, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
+	if idempotencyKey != "" {
+		header.Set("Idempotency-Key", idempotencyKey)
+	}
 	return fetch[T](ctx, c, call{method: http.MethodPost, path: path, body: bytes.NewReader(text), header: header})
 }
 
@@ -153,15 +156,7 @@ type Notify struct {
 
 // Create starts a task. With the same key and body it may be repeated: the task is the same.
 func (c *Client) Create(ctx context.Context, n NewTask, idempotencyKey string) (task.Task, error) {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return task.Task{}, fmt.Errorf("encode task: %w", err)
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	if idempotencyKey != "" {
-		header.Set("Idempotency-Key", idempotencyKey)
-	}
-	return fetch[task.Task](ctx, c, call{method: http.MethodPost, path: "/v1/tasks", body: bytes.NewReader(text), header: header})
+	return post[task.Task](ctx, c, "/v1/tasks", idempotencyKey, n)
 }
 
 // Get shows a task.
@@ -176,7 +171,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (task.Task, error) {
 
 // Input tells a task what a person says: an answer to one of its requests, or a message.
 func (c *Client) Input(ctx context.Context, id string, reply task.Reply) (task.Task, error) {
-	return post[task.Task](ctx, c, taskPath(id, "input"), reply)
+	return post[task.Task](ctx, c, taskPath(id, "input"), "", reply)
 }
 
 // List lists tasks; zero fields of the filter do not filter.

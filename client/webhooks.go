@@ -18,7 +18,7 @@ type NewWebhook struct {
 
 // AddWebhook registers an address. The answer alone shows its secret.
 func (c *Client) AddWebhook(ctx context.Context, n NewWebhook) (task.Endpoint, error) {
-	return post[task.Endpoint](ctx, c, webhookPath(), n)
+	return post[task.Endpoint](ctx, c, webhookPath(), "", n)
 }
 
 // Webhooks lists the registered addresses.

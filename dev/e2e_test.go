@@ -321,7 +321,7 @@ func TestDelay(t *testing.T) {
 	var got task.Task
 	require.NoError(t, json.Unmarshal([]byte(body), &got))
 	require.Equal(t, task.Scheduled, got.Status)
-	require.Equal(t, "start_time", got.Waiting.Reason)
+	require.Equal(t, task.WaitStart, got.Waiting.Reason)
 	require.Zero(t, s.provider.Counts().Total)
 	require.Equal(t, task.Succeeded, s.finish(got.ID).Status)
 	require.Equal(t, 1, s.provider.Counts().Total)

@@ -125,7 +125,7 @@ func TestOB02_nobodyWorks(t *testing.T) {
 	s.worker.kill()
 	s.killTemporal()
 	id := s.submit(notes(3))
-	s.look(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == "no_worker" }, "no_worker is not told")
+	s.look(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == task.WaitWorker }, "no_worker is not told")
 	require.Eventually(t, func() bool {
 		_, numbers := s.get("/metrics")
 		return strings.Contains(numbers, `longhaul_queue_backlog{queue="longhaul-workflows"} 1`) &&
@@ -237,7 +237,7 @@ func TestDP01_blockedTaskSaysSo(t *testing.T) {
 	require.NoError(t, other.Start())
 	_, err := s.client.Cancel(s.soon(), id) // something that must be decided on
 	require.NoError(t, err)
-	now := s.look(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == "blocked" }, "it does not say that it is blocked")
+	now := s.look(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == task.WaitBlocked }, "it does not say that it is blocked")
 	require.Contains(t, now.Waiting.Detail, "Deploy a build that can continue it")
 	require.Eventually(t, func() bool {
 		_, numbers := s.get("/metrics")

@@ -87,7 +87,7 @@ func TestLongWaitHoldsNoSlot(t *testing.T) {
 	var now task.Task
 	require.NoError(t, json.Unmarshal([]byte(body), &now))
 	require.NotNil(t, now.Waiting, body)
-	require.Equal(t, "rate_limit", now.Waiting.Reason)
+	require.Equal(t, task.WaitLimit, now.Waiting.Reason)
 	require.WithinRange(t, *now.Waiting.Until, reopens, reopens.Add(hint/10+5*time.Second))
 
 	done := s.finish(id)

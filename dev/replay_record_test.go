@@ -15,7 +15,7 @@ func recordBulk(s *stack) string {
 	in := notes(2)
 	in.Documents[1].Text = "[doc-000] again."
 	s.finish(s.submit(in))
-	bulk, err := s.client.ReplayMany(s.soon(), task.ReplayInput{Kind: "summary", Canary: new(0)})
+	bulk, err := s.client.ReplayMany(s.soon(), task.ReplayInput{Kind: "summary", Canary: new(0)}, "")
 	require.NoError(s.t, err)
 	return s.finish(bulk.ID).ID
 }

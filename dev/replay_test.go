@@ -31,7 +31,7 @@ func chapters(n int) string {
 // again runs a task again and waits for the end.
 func (s *stack) again(id string, order task.ReplayOrder) task.Task {
 	s.t.Helper()
-	t, err := s.client.Replay(s.soon(), id, order)
+	t, err := s.client.Replay(s.soon(), id, order, "")
 	require.NoError(s.t, err)
 	return s.finish(t.ID)
 }
@@ -111,7 +111,7 @@ func TestReplay_keepsWhatSucceeded(t *testing.T) {
 			before := s.provider.Counts().Total
 
 			s.provider.On("[doc-001]", answerOf("better"))
-			started, err := s.client.Replay(s.soon(), id, task.ReplayOrder{Overrides: task.Overrides{Model: "another-model"}})
+			started, err := s.client.Replay(s.soon(), id, task.ReplayOrder{Overrides: task.Overrides{Model: "another-model"}}, "")
 			require.NoError(t, err)
 			require.Equal(t, partial.Progress.Counts.Succeeded, started.Replay.Kept, "it says what is reused")
 			done := s.finish(started.ID)
@@ -152,7 +152,7 @@ func TestDA05_bulkReplay(t *testing.T) {
 	require.Equal(t, n, s.provider.Counts().Total)
 
 	bulk := task.ReplayInput{Fingerprint: groups[0].Fingerprint, PerMinute: 6000}
-	first, err := s.client.ReplayMany(s.soon(), bulk)
+	first, err := s.client.ReplayMany(s.soon(), bulk, "")
 	require.NoError(t, err)
 	stopped := s.finish(first.ID)
 	require.Equal(t, task.Failed, stopped.Status)
@@ -174,9 +174,9 @@ func TestDA05_bulkReplay(t *testing.T) {
 	require.Len(t, letters, n, "what failed again is back in the list, and nothing else is there twice")
 
 	s.provider.Handle(llmtest.Default)
-	one, err := s.client.ReplayMany(s.soon(), bulk)
+	one, err := s.client.ReplayMany(s.soon(), bulk, "")
 	require.NoError(t, err)
-	other, err := s.client.ReplayMany(s.soon(), bulk)
+	other, err := s.client.ReplayMany(s.soon(), bulk, "")
 	require.NoError(t, err)
 	a, b := s.finish(one.ID), s.finish(other.ID)
 	require.Equal(t, n+1+n, s.provider.Counts().Total, "two who replay all at once replay each once: %+v %+v", a.Progress.Counts, b.Progress.Counts)

@@ -60,8 +60,10 @@ func orderFlags(cmd *cobra.Command) func() task.ReplayOrder {
 func (c *cli) replay() *cobra.Command {
 	cmd := &cobra.Command{Use: "replay ID", Short: "Run a task that has ended again: what was paid for is reused", Args: cobra.ExactArgs(1)}
 	order := orderFlags(cmd)
+	var key string
+	addKey(cmd, &key)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t, err := c.client.Replay(cmd.Context(), args[0], order())
+		t, err := c.client.Replay(cmd.Context(), args[0], order(), repeatable(key))
 		if err != nil {
 			return err
 		}
@@ -151,9 +153,10 @@ func (c *cli) deadShow() *cobra.Command {
 
 func (c *cli) deadReplay() *cobra.Command {
 	var in task.ReplayInput
-	canary := 1
+	canary, key := 1, ""
 	cmd := &cobra.Command{Use: "replay", Short: "Run many dead letters again, a few first", Args: cobra.NoArgs}
 	order := orderFlags(cmd)
+	addKey(cmd, &key)
 	cmd.Flags().StringVar(&in.Fingerprint, "group", "", "those with this fingerprint")
 	cmd.Flags().StringVar(&in.Kind, "kind", "", "those of this kind")
 	cmd.Flags().StringSliceVar(&in.IDs, "ids", nil, "these")
@@ -161,7 +164,7 @@ func (c *cli) deadReplay() *cobra.Command {
 	cmd.Flags().IntVar(&in.PerMinute, "per-minute", 0, "how many are started in a minute at the most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		in.ReplayOrder, in.Canary = order(), &canary
-		t, err := c.client.ReplayMany(cmd.Context(), in)
+		t, err := c.client.ReplayMany(cmd.Context(), in, repeatable(key))
 		if err != nil {
 			return err
 		}

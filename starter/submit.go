@@ -52,7 +52,7 @@ func (c *cli) submit() *cobra.Command {
 	flags.StringVar(&o.email, "notify", "", "mail address that is told how the task ended")
 	flags.Float64Var(&o.budget, "budget", 0, "the most that it may cost")
 	flags.StringVar(&o.model, "model", "", "the model to ask")
-	flags.StringVar(&o.key, "idempotency-key", "", "name this submission, so that repeating it starts nothing new")
+	addKey(cmd, &o.key)
 	flags.BoolVar(&o.watch, "watch", false, "follow the task and print its result")
 	flags.StringVar(&o.output, "output", "", "with --watch: write the result to this file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.runSubmit(cmd, o, args) }
@@ -138,14 +138,10 @@ func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources [
 	if err != nil {
 		return err
 	}
-	key := o.key
-	if key == "" {
-		key = rand.Text() // net/http may repeat a request: it must not start a second task
-	}
 	t, err := c.client.Create(ctx, client.NewTask{
 		Kind: kind.Name, Input: input, Labels: labels, Priority: o.priority,
 		Delay: o.delay, StartAt: o.startAt, Deadline: o.deadline, Model: o.model, Budget: o.budget, Webhook: o.hook(), Notify: o.notify(),
-	}, key)
+	}, repeatable(o.key))
 	if err != nil {
 		return err
 	}
@@ -158,6 +154,19 @@ func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources [
 	c.print("%s", t.ID)
 	c.note("accepted; follow it with: longhaul watch %s", t.ID)
 	return nil
+}
+
+// addKey gives a command that starts a task the flag that names what it starts.
+func addKey(cmd *cobra.Command, key *string) {
+	cmd.Flags().StringVar(key, "idempotency-key", "", "name this order, so that repeating it starts nothing new")
+}
+
+// repeatable is the key of an order, or one of its own: net/http may repeat a request, and it must not start a second task.
+func repeatable(key string) string {
+	if key == "" {
+		return rand.Text()
+	}
+	return key
 }
 
 // hook is the webhook of the task; nil for none.

@@ -187,8 +187,8 @@ func standing(t task.Task) string {
 // waits is what a task waits for; the state says it already of one that is paused.
 func waits(t task.Task) string {
 	w, text := t.Waiting, t.Waiting.Detail
-	if w.Reason != string(t.Status) {
-		text = strings.TrimSuffix("waits ("+w.Reason+"): "+text, ": ")
+	if w.Reason != task.WaitPaused {
+		text = strings.TrimSuffix(fmt.Sprintf("waits (%s): %s", w.Reason, text), ": ")
 	}
 	if w.Until != nil {
 		text += " until " + w.Until.Local().Format(time.DateTime)

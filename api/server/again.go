@@ -58,23 +58,6 @@ func (s *server) replay(ctx context.Context, in *replayRequest) (*taskAnswer, er
 	return started(t, replayed, err)
 }
 
-// started is the answer to an order that starts a task, or finds the one that it started before.
-func started(t task.Task, replayed bool, err error) (*taskAnswer, error) {
-	if err != nil {
-		return nil, err
-	}
-	status := http.StatusAccepted
-	if t.Done {
-		status = http.StatusOK
-	}
-	a := answer(status, t)
-	a.Location = "/v1/tasks/" + t.ID
-	if replayed {
-		a.IdempotencyReplay = "true"
-	}
-	return a, nil
-}
-
 type deadRequest struct {
 	Status      string `query:"status" enum:"open,replayed,discarded" default:"open" doc:"only those that stand so"`
 	Kind        string `query:"kind" doc:"only those of this kind"`

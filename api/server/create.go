@@ -27,24 +27,27 @@ func (s *server) create(ctx context.Context, in *createRequest) (*taskAnswer, er
 	}
 	draft.Tenant = tenant(ctx)
 	t, replayed, err := s.Tasks.Create(ctx, draft)
+	most := preferredWait(in.request.Header.Values("Prefer"))
+	if err == nil && most > 0 {
+		t, err = s.waitForEnd(ctx, t, most)
+	}
+	a, err := started(t, replayed, err)
+	if err == nil && most > 0 {
+		a.PreferenceApplied = fmt.Sprintf("wait=%d", int(most.Seconds()))
+	}
+	return a, err
+}
+
+// started is the answer to an order that starts a task, or finds the one that it started before. It tells where the task is,
+// ended or not.
+func started(t task.Task, replayed bool, err error) (*taskAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, applied := http.StatusAccepted, ""
+	a := answer(http.StatusAccepted, t)
 	if t.Done {
-		status = http.StatusOK // of a request that was made before
+		a.Status = http.StatusOK
 	}
-	if most := preferredWait(in.request.Header.Values("Prefer")); most > 0 {
-		applied = fmt.Sprintf("wait=%d", int(most.Seconds()))
-		if t, err = s.waitForEnd(ctx, t, most); err != nil {
-			return nil, err
-		}
-		if t.Done {
-			status = http.StatusOK
-		}
-	}
-	a := answer(status, t)
-	a.Location, a.PreferenceApplied = "/v1/tasks/"+t.ID, applied
 	if replayed {
 		a.IdempotencyReplay = "true"
 	}

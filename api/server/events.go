@@ -40,7 +40,7 @@ func (s *server) events(ctx context.Context, in *eventsRequest) (*stream, error)
 			return nil, err
 		}
 		page := task.Page[task.Task]{Object: "list", Data: []task.Task{}}
-		if whole(&t); t.Revision > in.After {
+		if t.Revision > in.After {
 			page.Data = append(page.Data, t)
 		}
 		return pageOf(page), nil
@@ -168,9 +168,7 @@ func (l *eventLines) tell(news task.News) {
 	case news.Text != nil:
 		l.event("", "text", news.Text)
 	case news.Task != nil:
-		t := *news.Task
-		whole(&t)
-		l.event(eventID(news), "task", t)
+		l.event(eventID(news), "task", news.Task)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestDA03_longAndHostile(t *testing.T) {
 	id := w.kind("agent", map[string]string{"note": hostile, "name": "季度报告 сводка ملخص", "long": strings.Repeat("long", 64)})
 	w.tasks.Change(id, func(t *task.Task) {
 		t.Status, t.Progress.Step, t.Progress.Message = task.Processing, hostile, hostile
-		t.Waiting = &task.Waiting{Reason: hostile, Detail: hostile}
+		t.Waiting = &task.Waiting{Reason: task.WaitReason(hostile), Detail: hostile}
 		t.Retrying = &task.Retrying{Step: hostile, LastError: hostile}
 		t.InputRequests = map[string]task.InputRequest{"r": {ID: "r", Kind: "approval", Tool: hostile, Question: hostile, Arguments: json.RawMessage(`{"x":"<img src=x onerror=\"window.ran = true\">"}`), Choices: []string{hostile}}}
 		t.URLs.Temporal = "javascript:window.ran=true"

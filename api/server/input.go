@@ -19,15 +19,10 @@ type inputBody struct {
 	Text      string          `json:"text,omitempty" jsonschema:"maxLength=20000,description=with answer and message: what is said"`
 }
 
-type inputRequest struct {
-	raw
-	ID string `path:"id" doc:"the task's id"`
-}
-
 // maxArguments is the most bytes of arguments that a person may give instead.
 const maxArguments = 64 << 10
 
-func (s *server) input(ctx context.Context, in *inputRequest) (*taskAnswer, error) {
+func (s *server) input(ctx context.Context, in *actionRequest) (*taskAnswer, error) {
 	var body inputBody
 	if err := s.readBody(in.raw, func([]byte) *schema.Schema { return s.bodiesOf["input"] }, &body); err != nil {
 		return nil, err

@@ -89,17 +89,8 @@ type artifactPath struct {
 }
 
 func (s *server) artifact(ctx context.Context, in *artifactPath) (*stream, error) {
-	page, err := s.Tasks.Artifacts(ctx, tenant(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range page.Data {
-		if a.Name == in.Name {
-			object, err := s.Tasks.Artifact(ctx, tenant(ctx), in.ID, in.Name)
-			return download(object, err, a.Name, a.ContentType, "")
-		}
-	}
-	return nil, task.Errorf(task.NotFound, "the task has no artifact %q", in.Name)
+	a, object, err := s.Tasks.Artifact(ctx, tenant(ctx), in.ID, in.Name)
+	return download(object, err, a.Name, a.ContentType, "")
 }
 
 type timelineRequest struct {

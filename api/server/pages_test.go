@@ -3,10 +3,6 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
-	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"longhaul/api/server"
-	"longhaul/internal/app"
 	"longhaul/internal/task"
 )
 
@@ -336,96 +331,5 @@ func seeForeignRefusal(w *window) {
 		got := eval[string](w, "import('/ui/api.js').then(async (api) => { window.fetch = async () => new Response('<h1>no</h1>', {status: 413, statusText: '"+text+"'}); "+
 			"try { await api.ask('/x'); } catch (problem) { return problem.title; } })")
 		require.Equal(w.T, want, got)
-	}
-}
-
-// What the forms show of the kinds and of the options has a name, and is told in Chinese too.
-func TestWords_forms(t *testing.T) {
-	t.Parallel()
-	var known [2]string
-	for i, file := range []string{"ui/words.js", "ui/sentences.js"} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		known[i] = string(text)
-	}
-	told := func(sentence string) {
-		quoted, err := json.Marshal(sentence)
-		require.NoError(t, err)
-		require.True(t, strings.Contains(known[1], "\n  "+string(quoted)+": "), "sentences.js has not %s", quoted)
-	}
-	var shown func(part any)
-	shown = func(part any) {
-		switch v := part.(type) {
-		case map[string]any:
-			if text, ok := v["description"].(string); ok {
-				told(text)
-			}
-			properties, _ := v["properties"].(map[string]any)
-			for name, inner := range properties {
-				require.True(t, strings.Contains(known[0], "\n  \"field."+name+"\": "), "words.js has no field.%s", name)
-				shown(inner)
-			}
-			shown(v["items"])
-			shown(v["oneOf"])
-		case []any:
-			for _, inner := range v {
-				shown(inner)
-			}
-		}
-	}
-	for _, kind := range app.Kinds() {
-		told(kind.Title)
-		told(kind.Description)
-		for _, step := range kind.Steps {
-			require.True(t, strings.Contains(known[0], "\n  \"step."+step+"\": "), "words.js has no step.%s", step)
-		}
-		var form any
-		require.NoError(t, json.Unmarshal(kind.InputSchema, &form))
-		shown(form)
-	}
-	var spec struct {
-		Components struct {
-			Schemas map[string]any `json:"schemas"`
-		} `json:"components"`
-	}
-	text, err := os.ReadFile("openapi.json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &spec))
-	body, _ := spec.Components.Schemas["summary_task"].(map[string]any)
-	require.NotEmpty(t, body["properties"])
-	options, _ := body["properties"].(map[string]any)
-	delete(options, "input")
-	delete(body, "description") // the API tells it, the form does not
-	shown(body)
-}
-
-// Every word that the pages ask for is in the table, in both languages.
-func TestWords(t *testing.T) {
-	t.Parallel()
-	table, err := os.ReadFile("ui/words.js")
-	require.NoError(t, err)
-	words := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^  "([^"]+)": \["(.*)", "(.*)"\],$`).FindAllStringSubmatch(string(table), -1) {
-		require.NotContains(t, words, m[1], "twice")
-		require.NotEmpty(t, m[2])
-		require.NotEmpty(t, m[3])
-		words[m[1]] = true
-	}
-	for _, state := range task.States() {
-		require.True(t, words["status."+string(state)], state)
-	}
-	event, _ := reflect.TypeFor[task.Event]().FieldByName("Type")
-	for kind := range strings.SplitSeq(event.Tag.Get("enum"), ",") {
-		require.True(t, words["event."+kind], kind)
-	}
-	files, err := fs.Glob(os.DirFS("ui"), "*.js")
-	require.NoError(t, err)
-	for _, file := range files {
-		source, err := os.ReadFile("ui/" + file)
-		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`\bt\("([\w.]+)"[,)]`).FindAllStringSubmatch(string(source), -1) {
-			require.True(t, words[m[1]], "%s asks for %q", file, m[1])
-		}
-		require.NotRegexp(t, `innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function`, string(source), file)
 	}
 }

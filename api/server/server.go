@@ -71,7 +71,8 @@ type Outputs interface {
 	Items(ctx context.Context, tenant, id string, f task.ItemFilter) (task.Page[task.Item], error)
 	AllItems(ctx context.Context, tenant, id string) iter.Seq2[task.Item, error]
 	Artifacts(ctx context.Context, tenant, id string) (task.Page[task.Artifact], error)
-	Artifact(ctx context.Context, tenant, id, name string) (*storage.Object, error)
+	// Artifact opens one, and says what it is. The caller closes it.
+	Artifact(ctx context.Context, tenant, id, name string) (task.Artifact, *storage.Object, error)
 }
 
 // Insight tells what happened, and whether anything can.

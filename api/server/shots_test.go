@@ -203,7 +203,7 @@ func (w *window) furnishRooms(failed string) {
 		failed, at(4*time.Minute), failed, at(2*time.Hour)))
 	w.stub.can("GET /v1/system", fmt.Sprintf(`{"throughput":{"per_minute":12.4},
 		"queues":[{"name":"longhaul-workflows","backlog":0,"oldest_seconds":0},{"name":"longhaul-llm-openai","backlog":131,"oldest_seconds":74}],
-		"lanes":[{"provider":"openai","open":false,"why":"rate_limit","until":%q,"in_flight":0,"waiting":131,"limit":50},{"provider":"deepseek","open":true,"in_flight":7,"waiting":0,"limit":100}],
+		"lanes":[{"provider":"openai","open":false,"why":"rate_limited","until":%q,"in_flight":0,"waiting":131,"limit":50},{"provider":"deepseek","open":true,"in_flight":7,"waiting":0,"limit":100}],
 		"workers":[{"identity":"12345@host-a","queues":["workflows","llm","documents"],"last_seen":%q,"slots_used":37,"slots_free":63},{"identity":"771@host-b","queues":["video"],"last_seen":%q,"slots_used":0,"slots_free":20}],
 		"kinds":[{"kind":"summary","running":3,"succeeded":812,"failed":4,"p50_seconds":42,"p95_seconds":610},{"kind":"qa","running":0,"succeeded":96,"failed":0,"p50_seconds":8,"p95_seconds":31}]}`,
 		time.Now().Add(48*time.Second).UTC().Format(time.RFC3339), at(2*time.Second), at(5*time.Second)))

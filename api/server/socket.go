@@ -150,9 +150,7 @@ func (f *frames) tell(news task.News) {
 	case news.Text != nil:
 		f.send(frame{Type: "text", Text: news.Text})
 	case news.Task != nil:
-		t := *news.Task
-		whole(&t)
-		f.send(frame{Type: "task", Task: &t})
+		f.send(frame{Type: "task", Task: news.Task})
 	}
 }
 

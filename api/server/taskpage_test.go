@@ -44,12 +44,13 @@ func seeTaskEnd(w *window) {
 	id := w.start("default", nil)
 	w.Visit("/tasks/" + id)
 	w.Until("document.querySelector('.standing .state.pending')")
+	require.NotContains(w.T, w.Text(".standing"), "Step", "a task that has not begun is at no step")
 	w.tasks.Change(id, func(t *task.Task) {
 		t.Status, t.Progress = task.Processing, task.Progress{Percent: new(40), Step: "digest", StepIndex: 4, StepCount: 5}
 		t.Waiting = &task.Waiting{Reason: "no_worker", Until: new(time.Now().Add(time.Hour))}
 	})
 	w.Until("document.querySelector('.standing progress')?.value === 40")
-	require.Contains(w.T, w.Text(".standing"), "Step 4 of 5")
+	require.Contains(w.T, w.Text(".standing"), "Step 4 of 5", "the first step is 1, as the workflow counts")
 	require.Regexp(w.T, `Waits for a worker · in (59 min 5\d sec|1 hr)`, w.Text(".standing"))
 	w.Until("document.querySelector('#said').textContent === 'Working, 40%'")
 	w.tasks.Give(id, nil, map[string]string{"summary.md": "# Done"})
@@ -106,8 +107,12 @@ func seeButtons(w *window) {
 	w.Until(names + " === 'Pause,Stop'")
 	w.Click("#pause")
 	w.Until("document.querySelector('.toast')?.innerText.includes('pauses after')")
-	w.tasks.Change(id, func(t *task.Task) { t.Status = task.Paused })
+	w.tasks.Change(id, func(t *task.Task) {
+		t.Status, t.Waiting = task.Paused, &task.Waiting{Reason: task.WaitPaused, Detail: "paused by a person since noon: too dear; resume it to go on"}
+	})
 	w.Until(names + " === 'Resume,Stop'")
+	require.Equal(w.T, []string{"Held: paused by a person since noon: too dear; resume it to go on"},
+		eval[[]string](w, "[...document.querySelectorAll('.standing .trouble')].map((e) => e.innerText)"), "a pause is told once")
 	require.Contains(w.T, w.Text(".standing"), "Paused")
 	w.Click("#resume")
 	w.Until("document.querySelectorAll('.toast').length === 2")

@@ -32,7 +32,6 @@ type taskAnswer struct {
 }
 
 func answer(status int, t task.Task) *taskAnswer {
-	whole(&t)
 	a := &taskAnswer{Status: status, ETag: etag(t), CacheControl: "private, no-cache", Body: t}
 	if status == http.StatusAccepted {
 		a.Location = "/v1/tasks/" + t.ID
@@ -55,16 +54,6 @@ func askAgain(t task.Task, now time.Time) int {
 		seconds = min(seconds, float64(t.Progress.ETA.Seconds)/4)
 	}
 	return int(max(1, min(seconds, most)))
-}
-
-// whole gives a task the maps that it must have, empty where there is nothing in them.
-func whole(t *task.Task) {
-	if t.Labels == nil {
-		t.Labels = map[string]string{}
-	}
-	if t.InputRequests == nil {
-		t.InputRequests = map[string]task.InputRequest{}
-	}
 }
 
 // etag is the revision, and a mark of what no revision counts: what a task waits for or tries again.
@@ -175,13 +164,9 @@ func (s *server) list(ctx context.Context, in *listRequest) (*pageAnswer[task.Ta
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.Tasks.List(ctx, tenant(ctx), task.Filter{
+	return listed(s.Tasks.List(ctx, tenant(ctx), task.Filter{
 		Status: task.State(in.Status), Kind: in.Kind, Labels: labels, Cursor: in.Cursor, Limit: in.Limit,
-	})
-	for i := range page.Data {
-		whole(&page.Data[i])
-	}
-	return listed(page, err)
+	}))
 }
 
 func labelFilter(given []string) (map[string]string, error) {

@@ -29,7 +29,7 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []
 	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
 		return nil
 	case e.noWorker(ctx, t.Status):
-		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
+		t.Waiting = &task.Waiting{Reason: task.WaitWorker, Detail: "no worker asks for work; the task goes on when one does"}
 	}
 	found := findings{pending: d.raw.RawResponse.GetPendingActivities()}
 	found.decision(d.raw.RawResponse)
@@ -120,9 +120,9 @@ func throttled(pending []*workflowpb.PendingActivityInfo) *task.Waiting {
 		return nil
 	}
 	if until == nil {
-		return &task.Waiting{Reason: "rate_limit", Detail: "its calls wait for their turn at the model provider, behind others or for its limit"}
+		return &task.Waiting{Reason: task.WaitLimit, Detail: "its calls wait for their turn at the model provider, behind others or for its limit"}
 	}
-	return &task.Waiting{Reason: "rate_limit", Until: until, Detail: "the model provider's limit is used up for the moment"}
+	return &task.Waiting{Reason: task.WaitLimit, Until: until, Detail: "the model provider's limit is used up for the moment"}
 }
 
 // noWorker reports whether a task waits for a worker. A Temporal that was just started has not heard of

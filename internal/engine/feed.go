@@ -123,7 +123,7 @@ func quietly(before, now task.Task) bool {
 }
 
 // waits is what a task waits for, without what changes all the time.
-func waits(t task.Task) string {
+func waits(t task.Task) task.WaitReason {
 	if t.Waiting == nil {
 		return ""
 	}

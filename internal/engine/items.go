@@ -10,6 +10,7 @@ import (
 	"mime"
 	"path"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -183,27 +184,33 @@ func (e *Engine) Artifacts(ctx context.Context, tenant, id string) (task.Page[ta
 	}
 	entries, err := e.Bucket.List(ctx, storage.ArtifactsPrefix(id))
 	for _, entry := range entries {
-		page.Data = append(page.Data, task.Artifact{
-			Name: entry.Name, ContentType: contentType(entry.Name), Bytes: entry.Bytes, CreatedAt: entry.ModTime.UTC(),
-			Href: e.urls(d.facts.ID).Artifacts + "/" + entry.Name,
-		})
+		page.Data = append(page.Data, e.artifact(d, entry.Name, entry.Bytes, entry.ModTime))
 	}
 	return page, err
 }
 
 // Artifact opens one of a task's files.
-func (e *Engine) Artifact(ctx context.Context, tenant, id, name string) (*storage.Object, error) {
-	if _, err := e.describe(ctx, tenant, id); err != nil {
-		return nil, err
+func (e *Engine) Artifact(ctx context.Context, tenant, id, name string) (task.Artifact, *storage.Object, error) {
+	d, err := e.describe(ctx, tenant, id)
+	if err != nil {
+		return task.Artifact{}, nil, err
 	}
-	if name == "" || name != path.Base(name) {
-		return nil, task.Errorf(task.NotFound, "no artifact %q", name)
+	absent := task.Errorf(task.NotFound, "the task has no artifact %q", name)
+	if !storage.ArtifactName(name) {
+		return task.Artifact{}, nil, absent
 	}
 	object, err := e.Bucket.Object(ctx, storage.ArtifactKey(id, name))
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, task.Errorf(task.NotFound, "the task has no artifact %q", name)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return task.Artifact{}, nil, absent
+	case err != nil:
+		return task.Artifact{}, nil, err
 	}
-	return object, err
+	return e.artifact(d, name, object.Bytes, object.ModTime), object, nil
+}
+
+func (e *Engine) artifact(d description, name string, bytes int64, at time.Time) task.Artifact {
+	return task.Artifact{Name: name, ContentType: contentType(name), Bytes: bytes, CreatedAt: at.UTC(), Href: e.urls(d.facts.ID).Artifacts + "/" + name}
 }
 
 func gone(err error, what string) error {

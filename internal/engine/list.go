@@ -40,12 +40,18 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 	if err != nil {
 		return page, words(err, "")
 	}
-	tasks := make([]task.Task, len(answer.GetExecutions()))
+	tasks := make([]*task.Task, len(answer.GetExecutions()))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i, execution := range answer.GetExecutions() {
-		g.Go(func() (err error) {
-			tasks[i], err = e.listed(ctx, tenant, execution)
+		g.Go(func() error {
+			t, err := e.listed(ctx, tenant, execution)
+			switch {
+			case err == nil:
+				tasks[i] = &t
+			case task.AsError(err).Code == task.NotFound:
+				return nil // deleted in Temporal since it was listed
+			}
 			return err
 		})
 	}
@@ -54,8 +60,8 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 	}
 	for _, t := range tasks {
 		// Visibility may say of a task what it was a moment ago: then it is not of this list.
-		if f.Status == "" || t.Status == f.Status {
-			page.Data = append(page.Data, t)
+		if t != nil && (f.Status == "" || t.Status == f.Status) {
+			page.Data = append(page.Data, *t)
 		}
 	}
 	if next := answer.GetNextPageToken(); len(next) > 0 {

@@ -144,9 +144,9 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 	settleState(&t, s, st)
 	switch {
 	case t.Status == task.Scheduled:
-		t.Waiting = &task.Waiting{Reason: "start_time", Until: t.ScheduledAt}
+		t.Waiting = &task.Waiting{Reason: task.WaitStart, Until: t.ScheduledAt}
 	case t.Status == task.Paused && s.Held != nil:
-		t.Waiting = &task.Waiting{Reason: "paused", Detail: pausedBecause(*s.Held)}
+		t.Waiting = &task.Waiting{Reason: task.WaitPaused, Detail: pausedBecause(*s.Held)}
 	}
 	t.Done = t.Status.Terminal()
 	if t.Done {

@@ -33,7 +33,7 @@ func (s *findings) blocked() *task.Waiting {
 	if s.failing < blockedAfter {
 		return nil
 	}
-	return &task.Waiting{Reason: "blocked", Detail: fmt.Sprintf("the workers that run cannot go on with it, and have tried %d times: "+
+	return &task.Waiting{Reason: task.WaitBlocked, Detail: fmt.Sprintf("the workers that run cannot go on with it, and have tried %d times: "+
 		"their version does not fit a task that another began, or fails in it. Nothing is lost. Deploy a build that can continue it; the worker's log tells more", s.failing)}
 }
 

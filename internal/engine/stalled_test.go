@@ -69,7 +69,7 @@ func TestBlocked(t *testing.T) {
 		return s.blocked()
 	}
 	require.Nil(t, at(2), "a worker was killed in it")
-	require.Equal(t, "blocked", at(3).Reason)
+	require.Equal(t, task.WaitBlocked, at(3).Reason)
 	require.Contains(t, at(3).Detail, "Deploy a build that can continue it")
 }
 

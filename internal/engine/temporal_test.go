@@ -38,6 +38,7 @@ type fakeTemporal struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	describes, histories, lists atomic.Int64
 	down                        atomic.Bool
+	deleted                     string // is in lists still, and nowhere else
 
 	mu    sync.Mutex
 	tasks map[string]*fakeWorkflow
@@ -153,7 +154,7 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context, r *workflows
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.tasks[r.GetExecution().GetWorkflowId()]
-	if w == nil {
+	if w == nil || w.facts.ID == f.deleted {
 		return nil, serviceerror.NewNotFound("no such workflow")
 	}
 	d := &workflowservice.DescribeWorkflowExecutionResponse{

@@ -38,7 +38,7 @@ func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.
 	}
 	lines := teller{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
 	if group < 0 {
-		lines.add(task.Event{At: d.facts.CreatedAt, Type: "accepted", Summary: "accepted"})
+		lines.add(task.Event{At: d.facts.CreatedAt, Type: task.EventAccepted, Summary: "accepted"})
 	}
 	if err := e.history(ctx, workflowID, lines.tell); err != nil {
 		return page, words(err, id)
@@ -107,7 +107,7 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		if event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() == "" {
-			t.add(task.Event{At: at, Type: "started", Summary: "handed to the workers"})
+			t.add(task.Event{At: at, Type: task.EventStarted, Summary: "handed to the workers"})
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		t.calls[event.GetEventId()] = event
@@ -118,32 +118,24 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 		}
 		t.attempts[a.GetScheduledEventId()] = int(a.GetAttempt())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		t.ended(event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), at, "call_succeeded", nil)
+		t.ended(event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), at, task.EventCallSucceeded, nil)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := event.GetActivityTaskFailedEventAttributes()
-		t.ended(a.GetScheduledEventId(), at, "call_failed", a.GetFailure())
+		t.ended(a.GetScheduledEventId(), at, task.EventCallFailed, a.GetFailure())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := event.GetActivityTaskTimedOutEventAttributes()
-		t.ended(a.GetScheduledEventId(), at, "call_failed", a.GetFailure())
+		t.ended(a.GetScheduledEventId(), at, task.EventCallFailed, a.GetFailure())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		t.ended(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), at, "call_cancelled", nil)
+		t.ended(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), at, task.EventCallCancelled, nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
-		a := event.GetChildWorkflowExecutionStartedEventAttributes()
-		if a.GetWorkflowType().GetName() == workflows.NotifyType {
-			return // what is told to others is in the list of deliveries
-		}
-		t.add(task.Event{At: at, Type: "group_started", Summary: a.GetWorkflowExecution().GetWorkflowId()})
+		t.child(event.GetChildWorkflowExecutionStartedEventAttributes(), at, task.EventGroupStarted, task.EventTaskStarted, nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-		a := event.GetChildWorkflowExecutionCompletedEventAttributes()
-		if a.GetWorkflowType().GetName() == workflows.NotifyType {
-			return
-		}
-		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId()})
+		t.child(event.GetChildWorkflowExecutionCompletedEventAttributes(), at, task.EventGroupEnded, task.EventTaskEnded, nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
 		a := event.GetChildWorkflowExecutionFailedEventAttributes()
-		t.add(task.Event{At: at, Type: "group_ended", Summary: a.GetWorkflowExecution().GetWorkflowId(), Error: told(a.GetFailure())})
+		t.child(a, at, task.EventGroupEnded, task.EventTaskEnded, a.GetFailure())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-		t.add(task.Event{At: at, Type: "cancel_requested", Summary: "asked to stop"})
+		t.add(task.Event{At: at, Type: task.EventCancelRequested, Summary: "asked to stop"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		t.said(event.GetWorkflowExecutionSignaledEventAttributes(), at)
 	default:
@@ -160,32 +152,52 @@ func (t *teller) said(signal *historypb.WorkflowExecutionSignaledEventAttributes
 	}
 	switch name := signal.GetSignalName(); {
 	case name == workflows.SignalInput && read(&input):
-		t.add(task.Event{At: at, Type: "input", Summary: strings.TrimSpace(cmp.Or(input.Action, "answer") + " " + input.Request)})
+		t.add(task.Event{At: at, Type: task.EventInput, Summary: strings.TrimSpace(cmp.Or(input.Action, "answer") + " " + input.Request)})
 	case name == workflows.SignalPause && read(&pause) && pause.On:
-		t.add(task.Event{At: at, Type: "paused", Summary: cmp.Or(pause.Reason, "by a person")})
+		t.add(task.Event{At: at, Type: task.EventPaused, Summary: cmp.Or(pause.Reason, "by a person")})
 	case name == workflows.SignalPause && read(&pause):
-		t.add(task.Event{At: at, Type: "resumed", Summary: "by a person"})
+		t.add(task.Event{At: at, Type: task.EventResumed, Summary: "by a person"})
 	}
 }
 
 func (t *teller) close(event *historypb.HistoryEvent, at time.Time) {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		t.add(task.Event{At: at, Type: "ended", Summary: "succeeded"})
+		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "succeeded"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		t.add(task.Event{At: at, Type: "ended", Summary: "failed", Error: told(failure)})
+		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "failed", Error: told(failure)})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		t.add(task.Event{At: at, Type: "ended", Summary: "cancelled"})
+		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "cancelled"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		t.add(task.Event{At: at, Type: "ended", Summary: "ended in Temporal"})
+		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "ended in Temporal"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		t.add(task.Event{At: at, Type: "continued", Summary: "goes on in a new run, to keep the history short"})
+		t.add(task.Event{At: at, Type: task.EventContinued, Summary: "goes on in a new run, to keep the history short"})
 	}
 }
 
+// child is what every event of a child workflow says of it.
+type child interface {
+	GetWorkflowType() *commonpb.WorkflowType
+	GetWorkflowExecution() *commonpb.WorkflowExecution
+}
+
+// child adds the line of a child workflow: a group of this task, or a task of its own. What is told to others is in the
+// list of deliveries.
+func (t *teller) child(c child, at time.Time, group, own task.EventType, failure *failurepb.Failure) {
+	name := c.GetWorkflowType().GetName()
+	if name == workflows.NotifyType {
+		return
+	}
+	what := group
+	if _, ok := workflows.Find(name); ok {
+		what = own
+	}
+	t.add(task.Event{At: at, Type: what, Summary: c.GetWorkflowExecution().GetWorkflowId(), Error: told(failure)})
+}
+
 // ended adds the line of an activity that came to an end.
-func (t *teller) ended(scheduled int64, at time.Time, kind string, failure *failurepb.Failure) {
+func (t *teller) ended(scheduled int64, at time.Time, what task.EventType, failure *failurepb.Failure) {
 	call, ok := t.calls[scheduled]
 	if !ok {
 		return
@@ -193,7 +205,7 @@ func (t *teller) ended(scheduled int64, at time.Time, kind string, failure *fail
 	delete(t.calls, scheduled)
 	name := call.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
 	e := task.Event{
-		At: at, Type: kind, Activity: name, Summary: summary(call.GetUserMetadata(), name),
+		At: at, Type: what, Activity: name, Summary: summary(call.GetUserMetadata(), name),
 		Attempt: t.attempts[scheduled], Duration: at.Sub(call.GetEventTime().AsTime()).Seconds(), Error: told(failure),
 	}
 	t.add(e)

@@ -1,6 +1,10 @@
 package storage
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
 // Where a task keeps its things. Every key of a task begins with its prefix, so that erasing a
 // task is erasing a prefix.
@@ -64,7 +68,15 @@ func PassagesKey(tenant, textHash, what string) string {
 // ArtifactsPrefix is where a task's artifacts are.
 func ArtifactsPrefix(taskID string) string { return "tasks/" + taskID + "/artifacts/" }
 
-// ArtifactKey is the key of an artifact. The name is one that longhaul chose or, of what a model wrote, has checked.
+var artifactName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)
+
+// ArtifactName reports whether an artifact can have a name: one that stays in its folder, whatever the bucket is. A bucket
+// that is a folder keeps notes of its own beside each file, in .attrs.
+func ArtifactName(name string) bool {
+	return artifactName.MatchString(name) && !strings.HasSuffix(name, ".attrs")
+}
+
+// ArtifactKey is the key of an artifact, whose name longhaul chose, or has checked by ArtifactName.
 func ArtifactKey(taskID, name string) string { return ArtifactsPrefix(taskID) + name }
 
 // AgentToolsKey is the tools of an agent, as they were defined when it began.

@@ -113,10 +113,22 @@ type Counts struct {
 
 // Waiting says why a task does not move, and until when if that is known.
 type Waiting struct {
-	Reason string     `json:"reason" doc:"start_time, no_worker, rate_limit, blocked, input, paused"`
+	Reason WaitReason `json:"reason" enum:"start_time,no_worker,rate_limit,blocked,paused"`
 	Until  *time.Time `json:"until"`
 	Detail string     `json:"detail,omitempty"`
 }
+
+// WaitReason is why a task waits.
+type WaitReason string
+
+// What a task can wait for.
+const (
+	WaitStart   WaitReason = "start_time" // its time has not come
+	WaitWorker  WaitReason = "no_worker"  // nobody asks for work
+	WaitLimit   WaitReason = "rate_limit" // its calls may not be made yet
+	WaitBlocked WaitReason = "blocked"    // the workers that run cannot take it further
+	WaitPaused  WaitReason = "paused"     // a person holds it
+)
 
 // Retrying tells of the attempt that failed last and is being made again.
 type Retrying struct {
@@ -250,18 +262,6 @@ type ItemFilter struct {
 	Status ItemStatus
 	Cursor string
 	Limit  int
-}
-
-// Event is one line of a task's timeline: something that happened, from the history.
-type Event struct {
-	At       time.Time `json:"at"`
-	Type     string    `json:"type" enum:"accepted,started,call_succeeded,call_failed,call_cancelled,group_started,group_ended,paused,resumed,input,cancel_requested,continued,ended"`
-	Summary  string    `json:"summary"`            // for a person
-	Attempt  int       `json:"attempt,omitempty"`  // attempts used by a call that ended
-	Duration float64   `json:"seconds,omitempty"`  // how long a call that ended took, with its waits
-	Error    string    `json:"error,omitempty"`    // why it failed
-	Activity string    `json:"activity,omitempty"` // the Temporal activity type
-	Workflow string    `json:"workflow,omitempty"` // the Temporal workflow id it happened in
 }
 
 // Artifact is a file a task produced.

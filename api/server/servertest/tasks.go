@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"reflect"
 	"strconv"
 	"sync"
@@ -94,8 +95,9 @@ func (f *Tasks) Create(_ context.Context, d task.Draft) (task.Task, bool, error)
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t := task.Task{
 		ID: id, Object: "task", Kind: d.Kind, Status: task.Pending, Revision: 1, CreatedAt: now, UpdatedAt: now,
-		Labels: d.Labels, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline, URLs: urls(id),
+		Labels: map[string]string{}, InputRequests: map[string]task.InputRequest{}, Tenant: d.Tenant, Priority: max(d.Priority, 1), Model: d.Model, ScheduledAt: d.StartAt, DeadlineAt: d.Deadline, URLs: urls(id),
 	}
+	maps.Copy(t.Labels, d.Labels)
 	f.records = append(f.records, &record{task: t, draft: d})
 	if f.OnCreate != nil {
 		go f.OnCreate(id)
@@ -294,27 +296,33 @@ func (f *Tasks) Artifacts(_ context.Context, tenant, id string) (task.Page[task.
 		return task.Page[task.Artifact]{}, err
 	}
 	page := task.Page[task.Artifact]{}
-	for name, content := range r.files {
-		contentType := "text/markdown; charset=utf-8"
-		if name == "page.html" {
-			contentType = "text/html; charset=utf-8"
-		}
-		page.Data = append(page.Data, task.Artifact{
-			Name: name, ContentType: contentType, Bytes: int64(len(content)), CreatedAt: r.task.CreatedAt, Href: "/v1/tasks/" + id + "/artifacts/" + name,
-		})
+	for name := range r.files {
+		page.Data = append(page.Data, r.artifact(name))
 	}
 	return page, nil
 }
 
+func (r *record) artifact(name string) task.Artifact {
+	contentType := "text/markdown; charset=utf-8"
+	if name == "page.html" {
+		contentType = "text/html; charset=utf-8"
+	}
+	return task.Artifact{Name: name, ContentType: contentType, Bytes: int64(len(r.files[name])), CreatedAt: r.task.CreatedAt, Href: r.task.URLs.Artifacts + "/" + name}
+}
+
 // Artifact opens an artifact.
-func (f *Tasks) Artifact(_ context.Context, tenant, id, name string) (*storage.Object, error) {
+func (f *Tasks) Artifact(_ context.Context, tenant, id, name string) (task.Artifact, *storage.Object, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, err := f.find(tenant, id)
 	if err != nil {
-		return nil, err
+		return task.Artifact{}, nil, err
 	}
-	return object([]byte(r.files[name])), nil
+	content, ok := r.files[name]
+	if !ok {
+		return task.Artifact{}, nil, task.Errorf(task.NotFound, "the task has no artifact %q", name)
+	}
+	return r.artifact(name), object([]byte(content)), nil
 }
 
 // Timeline tells that the task was accepted.

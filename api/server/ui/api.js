@@ -55,7 +55,7 @@ export function query(path, parameters) {
 }
 
 // upload sends a file and tells how much of it has left: fetch cannot tell.
-export function upload(file, onProgress, signal) {
+export function upload(file, onProgress) {
   return new Promise((done, fail) => {
     const request = new XMLHttpRequest();
     request.open("POST", query("/v1/files", { name: file.name }));
@@ -68,7 +68,6 @@ export function upload(file, onProgress, signal) {
       try { body = JSON.parse(request.responseText); } catch { /* no JSON: the status says it */ }
       request.status < 300 ? done(body) : fail(refusal(request.status, request.statusText, body));
     };
-    signal?.addEventListener("abort", () => request.abort());
     request.send(file);
   });
 }

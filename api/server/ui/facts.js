@@ -53,7 +53,7 @@ export function files(href) {
 export function deliveries(href) {
   if (!href) return null;
   const again = async (d) => post(`/v1/deliveries/${encodeURIComponent(d.id)}/redeliver`).then(() => toast(t("deliveries.sent")), (p) => toast(p.detail, "bad"));
-  const line = (d) => el("li", {}, el("span", { class: "grow" }, d.event, " ", el("span", { class: "soft" }, d.url || d.email, " · ", moment(d.created_at))),
+  const line = (d) => el("li", {}, el("span", { class: "grow" }, d.event, " ", el("span", { class: "soft" }, d.url, " · ", moment(d.created_at))),
     el("span", { class: "state " + d.status }, named("delivery", d.status)), trouble(d),
     d.status === "failed" && el("button", { onclick: () => again(d) }, t("deliveries.again")));
   return later(t("deliveries.title"), href, (data) => el("ul", { class: "files" }, data.map(line)));

@@ -8,6 +8,7 @@ export const sentences = {
   "Generate texts from rows": "逐行生成文本",
   "Classify rows": "逐行分类",
   "Turn rows into vectors": "逐行转为向量",
+  "Run dead letters again": "重放死信",
   "Reads documents (PDF, DOCX, HTML, EPUB, Markdown, text, CSV) of any length and writes a summary of each, and a digest over all of them if asked.": "读取任意长度的文档（PDF、DOCX、HTML、EPUB、Markdown、文本、CSV），为每份撰写摘要，并可按需撰写总摘要。",
   "Lets a model work towards a goal with tools (web pages, documents, files, HTTP tools, MCP servers, other tasks), asks a person before calls that need approval, and writes a report or JSON of a schema.": "让模型借助工具（网页、文档、文件、HTTP 工具、MCP 服务器、其他任务）朝目标工作；需要审批的调用会先询问人，最后写出报告或符合 Schema 的 JSON。",
   "Answers one or many questions from documents of up to some million words together, with quotes that are checked to stand in the text. Reads the passages that fit a question best, or everything if it takes that. A later task can go on with the same documents.": "依据总计可达数百万字的文档回答一个或多个问题，引文均经核对确在原文之中。先读与问题最相关的段落，必要时通读全部。之后的任务可以沿用同一批文档。",
@@ -15,9 +16,8 @@ export const sentences = {
   "Writes a text, or JSON of a schema, for every row of a file from a template. Results come as one file in the order of the input; a row is paid once.": "按模板为文件的每一行写出文本或符合 Schema 的 JSON。结果按输入顺序汇成一个文件；每行只付费一次。",
   "Gives every row of a file one of your labels, or several, with how sure the model is. Short rows share a call.": "为文件的每一行给出一个或多个您的标签，并附模型的把握程度。短行会合并调用。",
   "Gives every row of a file its vector. Rows share calls; texts that are the same are paid once.": "为文件的每一行给出向量。多行共用调用；相同文本只付费一次。",
+  "Runs many dead letters again: a few first, and the others when those succeed, at a rate. Each is a task of its own, which goes on when this one is cancelled. A dead letter is run again once, however often that is asked for.": "批量重放死信：先试少数几个，成功后再按速率重放其余。每个都是独立的任务，取消本任务时会继续运行。无论请求多少次，一封死信只重放一次。",
 
-  "Run dead letters again": "重新执行死信",
-  "Runs many dead letters again: a few first, and the others when those succeed, at a rate. Each is a task of its own, which goes on when this one is cancelled. A dead letter is run again once, however often that is asked for.": "批量重放死信：先重放少数几个，成功后再按速率重放其余。每个都是独立的任务，取消批量任务后仍会继续。同一死信无论请求多少次都只重放一次。",
 
   "those of one group": "同一分组的死信",
   "those of one kind": "同一类型的死信",
@@ -75,6 +75,7 @@ export const sentences = {
   "the id of an uploaded picture": "已上传图片的编号",
   "an address that the provider fetches it from": "服务商可获取图片的网址",
   "how long a video is; by default what the provider takes for right. Providers take only some lengths": "视频时长；默认由服务商决定。服务商只接受某些时长",
+  "how freely the model writes; by default as the model has it": "模型写作的自由度；默认由模型决定",
   "such as 720p; by default the provider's": "例如 720p；默认由服务商决定",
   "such as 16:9; by default the provider's": "例如 16:9；默认由服务商决定",
   "the same seed gives a similar video at providers that know of seeds": "在支持种子的服务商处，相同种子给出相似视频",

@@ -34,9 +34,8 @@ function troubles(task) {
   const found = [];
   const { waiting, retrying, stalled } = task;
   if (waiting) found.push({ tone: "wait", text: waitingFor(waiting), until: waiting.until });
-  if (retrying) found.push({ tone: "wait", text: t("retrying", { step: retrying.step, attempt: retrying.attempt, error: retrying.last_error }), until: retrying.next_attempt_at });
+  if (retrying) found.push({ tone: "wait", text: t("retrying", { step: named("step", retrying.step), attempt: retrying.attempt, error: retrying.last_error }), until: retrying.next_attempt_at });
   if (stalled) found.push({ tone: "warn", text: t("stalled", { since: stalled.since ? moment(stalled.since) : "" }) + (stalled.detail ? ` ${stalled.detail}` : "") });
-  if (task.status === "paused") found.push({ tone: "wait", text: t("paused") });
   return found;
 }
 

@@ -40,7 +40,7 @@ function draw({ queues, lanes, workers, kinds, throughput, dead_letters: dead })
       ["p50", (k) => span(k.p50_seconds)], ["p95", (k) => span(k.p95_seconds)]]),
     table("queues", queues, [["name", (q) => el("code", {}, q.name)], ["backlog", num("backlog")], ["oldest", (q) => (q.oldest_seconds ? duration(q.oldest_seconds) : "")]]),
     table("lanes", lanes, [["provider", (l) => l.provider], ["open", (l) => el("span", { class: "state " + (l.open ? "succeeded" : "failed") }, t(l.open ? "system.isopen" : "system.isclosed"))],
-      ["why", (l) => [l.why ? t("code." + l.why, {}, named("waiting", l.why)) : "", l.until && [" · ", until(l.until)]]], ["inflight", (l) => (l.limit ? `${number(l.in_flight ?? 0)} / ${number(l.limit)}` : number(l.in_flight ?? 0))], ["waiting", num("waiting")]]),
+      ["why", (l) => [l.why && named("code", l.why), l.until && [" · ", until(l.until)]]], ["inflight", (l) => (l.limit ? `${number(l.in_flight ?? 0)} / ${number(l.limit)}` : number(l.in_flight ?? 0))], ["waiting", num("waiting")]]),
     table("workers", workers, [["identity", (w) => el("code", {}, w.identity)], ["queues", (w) => (w.queues || []).map((q) => el("span", { class: "tag" }, q))],
       ["slots", slots], ["seen", (w) => w.last_seen && since(w.last_seen)]]),
   ];

@@ -38,6 +38,6 @@ export function timeline(id, signal) {
 function event(e) {
   return el("li", { class: bad.includes(e.type) ? "bad" : e.type }, el("time", { datetime: e.at, title: moment(e.at), class: "soft" }, clock(e.at)),
     el("div", {}, el("b", {}, named("event", e.type)), " ", el("span", {}, e.summary),
-      el("span", { class: "soft" }, [e.attempt > 1 && t("event.attempt", { n: e.attempt }), e.seconds && duration(e.seconds)].filter(Boolean).map((x) => " · " + x)),
+      el("span", { class: "soft" }, [e.attempt > 1 && t("timeline.attempt", { n: e.attempt }), e.seconds && duration(e.seconds)].filter(Boolean).map((x) => " · " + x)),
       e.error && el("p", { class: "bad" }, e.error)));
 }
