@@ -350,3 +350,17 @@ func TestSummary_budget(t *testing.T) {
 	require.Equal(t, task.BudgetExceeded, s.Error.Code, "%v", s.Error)
 	require.Contains(t, s.Error.Detail, "does not tell")
 }
+
+// A new run that begins by a clock that was put back does not let readers see the task change before it changed last.
+func TestRun_clockGoesBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.start(task.SummaryInput{Documents: texts(2)})
+	before := workflows.Snapshot{Revision: 7, State: task.Processing, StartedAt: b.env.Now(), UpdatedAt: b.env.Now().Add(time.Hour)}
+	b.env.ExecuteWorkflow(facts.Kind, workflows.Start{Facts: facts, Snapshot: &before})
+	require.True(t, b.env.IsWorkflowCompleted())
+	after := b.state()
+	require.Equal(t, task.Succeeded, after.State)
+	require.Greater(t, after.Revision, before.Revision)
+	require.True(t, after.UpdatedAt.Equal(before.UpdatedAt), after.UpdatedAt)
+}

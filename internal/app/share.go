@@ -72,11 +72,5 @@ func (a *App) pollers(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	live := map[string]bool{}
-	for _, poller := range answer.GetPollers() {
-		if time.Since(poller.GetLastAccessTime().AsTime()) < seenWithin {
-			live[poller.GetIdentity()] = true
-		}
-	}
-	return live, nil
+	return a.workers.Live(answer.GetPollers(), seenWithin), nil
 }

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"longhaul/activities"
+	"longhaul/internal/cluster"
 	"longhaul/internal/task"
 	"longhaul/workflows"
 )
@@ -27,7 +28,7 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
 	switch {
-	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
+	case t.Status == task.Scheduled, t.Status == task.Pending && recent(d.status.executionTime, patience):
 		return nil
 	case e.noWorker(ctx, t.Status):
 		t.Waiting = &task.Waiting{Reason: "no_worker", Detail: "no worker asks for work; the task goes on when one does"}
@@ -53,6 +54,12 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []
 	}
 	t.Stalled = e.stalled(*t, found)
 	return found.pending
+}
+
+// recent reports whether a time was within a span before now. One that is still to come, by a clock that was put back, was not.
+func recent(at time.Time, within time.Duration) bool {
+	since := time.Since(at)
+	return since >= 0 && since < within
 }
 
 // retrying tells of the call that has been tried most often.
@@ -143,6 +150,7 @@ func inLane(p *workflowpb.PendingActivityInfo) bool {
 // workerWatch remembers for a moment whether a worker asks for work, for all readers.
 type workerWatch struct {
 	mu    sync.Mutex
+	live  cluster.Pollers
 	asked time.Time
 	gone  time.Time // since when there has been none; zero while there is one
 }
@@ -170,12 +178,8 @@ func (w *workerWatch) look(ctx context.Context, e *Engine) {
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
 	})
 	w.asked = time.Now()
-	there := err != nil // unknown: say nothing rather than something wrong
-	for _, poller := range answer.GetPollers() {
-		there = there || time.Since(poller.GetLastAccessTime().AsTime()) < pollAge
-	}
 	switch {
-	case there:
+	case err != nil, len(w.live.Live(answer.GetPollers(), pollAge)) > 0: // unknown: say nothing rather than something wrong
 		w.gone = time.Time{}
 	case w.gone.IsZero():
 		w.gone = w.asked

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -272,6 +273,38 @@ func TestFeed_allOfATenant(t *testing.T) {
 		feed.Close()
 	}
 	require.Empty(t, engines[0].tenants.live)
+}
+
+// A task that ended by a clock that was put back stands in the list behind those that ended before, by their times: its end is told all the same.
+func TestFeed_endsBehindOthers(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	var ids []string
+	for range crowdPage + 1 {
+		ids = append(ids, f.run("acme"))
+	}
+	slices.Sort(ids) // as this Temporal lists them, ended or not
+	feed, err := engines[0].AllEvents(t.Context(), "acme", time.Time{})
+	require.NoError(t, err)
+	defer feed.Close()
+	for _, id := range ids[:crowdPage] {
+		f.finish(id)
+	}
+	ended := map[string]bool{}
+	until := func(n int) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for len(ended) < n {
+			news, err := feed.Next(ctx)
+			require.NoError(t, err)
+			if news.Task.Done {
+				ended[news.Task.ID] = true
+			}
+		}
+	}
+	until(crowdPage)
+	f.finish(ids[crowdPage])
+	until(crowdPage + 1)
 }
 
 // Listeners that left leave nothing behind.
