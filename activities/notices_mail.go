@@ -31,7 +31,9 @@ func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string, 
 	if err := a.begin(ctx, &d); err != nil {
 		return "", err
 	}
+	began := time.Now()
 	answer := a.post(ctx, d.ID, letter(d, mailbox, others))
+	took := time.Since(began)
 	*slow = answer.Slow
 	if answer.Err == nil {
 		err = a.forget(ctx, d, others)
@@ -39,7 +41,7 @@ func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string, 
 	if err != nil {
 		return "", err
 	}
-	return a.settle(ctx, d, answer)
+	return a.settle(ctx, d, answer, took)
 }
 
 func (a *Notices) post(ctx context.Context, id string, what notify.Mail) notify.Answer {
