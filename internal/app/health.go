@@ -69,7 +69,7 @@ func (a *App) working(ctx context.Context) error {
 	if err != nil {
 		return task.Errorf(task.Unavailable, "Temporal does not tell who asks for work").Because(err)
 	}
-	if !pollers[a.Temporal.Identity] {
+	if !a.workers.Live(pollers, seenWithin)[a.Temporal.Identity] {
 		return task.Errorf(task.Unavailable, "this worker has not asked Temporal for work lately, so tasks wait; if that lasts, start it again")
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 )
 
 // How often a worker counts the workers, and how long one counts after it was last seen: a poll lasts
-// up to a minute. One that was killed keeps its share until then.
+// up to a minute. One that has stopped, however, keeps its share until then: that Temporal does not tell of it any more may be for
+// another reason.
 const (
 	countEvery = time.Second
 	seenWithin = 70 * time.Second
@@ -56,21 +57,18 @@ func shareAmong(gates []gate, n int) {
 // countWorkers counts the processes that poll for decisions, as every worker does at all times; 0 when it
 // cannot be known.
 func (a *App) countWorkers(ctx context.Context) int {
-	pollers, err := a.pollers(ctx)
+	told, err := a.pollers(ctx)
 	if err != nil {
 		return 0
 	}
-	return len(pollers)
+	return len(a.workers.Lately(told, seenWithin))
 }
 
-// pollers are the identities of those who asked for decisions lately.
-func (a *App) pollers(ctx context.Context) (map[string]bool, error) {
+// pollers are those who asked for decisions, as Temporal tells of them.
+func (a *App) pollers(ctx context.Context) ([]*taskqueuepb.PollerInfo, error) {
 	answer, err := a.Temporal.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: a.Temporal.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: activities.QueueWorkflows},
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return a.workers.Live(answer.GetPollers(), seenWithin), nil
+	return answer.GetPollers(), err
 }

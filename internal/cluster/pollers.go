@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -22,23 +23,39 @@ type sighting struct {
 
 // Live takes in what Temporal tells of a queue, and gives the identities of those who asked within a time.
 func (p *Pollers) Live(told []*taskqueuepb.PollerInfo, within time.Duration) map[string]bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	seen, live := map[string]sighting{}, map[string]bool{}
+	lately, live := p.Lately(told, within), map[string]bool{}
 	for _, poller := range told {
-		id, last := poller.GetIdentity(), poller.GetLastAccessTime().AsTime()
-		s, known := p.seen[id]
-		switch {
-		case !known:
-			s = sighting{last, now.Add(-max(now.Sub(last), 0))}
-		case !last.Equal(s.told):
-			s = sighting{last, now}
-		}
-		if seen[id] = s; now.Sub(s.at) < within {
+		if id := poller.GetIdentity(); lately[id] {
 			live[id] = true
 		}
 	}
-	p.seen = seen
 	return live
+}
+
+// Lately is Live with those of whom Temporal does not tell any more: one that was started again, or whose clock was set, forgets who asks.
+func (p *Pollers) Lately(told []*taskqueuepb.PollerInfo, within time.Duration) map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen == nil {
+		p.seen = map[string]sighting{}
+	}
+	now := time.Now()
+	for _, poller := range told {
+		id, last := poller.GetIdentity(), poller.GetLastAccessTime().AsTime()
+		switch s, known := p.seen[id]; {
+		case !known:
+			p.seen[id] = sighting{last, now.Add(-max(now.Sub(last), 0))}
+		case !last.Equal(s.told):
+			p.seen[id] = sighting{last, now}
+		}
+	}
+	const forget = time.Hour // one that asked last so long ago is told of no more, by any Temporal
+	maps.DeleteFunc(p.seen, func(_ string, s sighting) bool { return now.Sub(s.at) > max(within, forget) })
+	lately := map[string]bool{}
+	for id, s := range p.seen {
+		if now.Sub(s.at) < within {
+			lately[id] = true
+		}
+	}
+	return lately
 }

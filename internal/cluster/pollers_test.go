@@ -50,6 +50,24 @@ func watchPollers(t *testing.T, off time.Duration) {
 	require.Equal(t, map[string]bool{"b": true}, look())
 }
 
+// A Temporal that is started again has heard of nobody, and hears of one after the other.
+func TestPollers_forgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p Pollers
+		asked := func(id string) *taskqueuepb.PollerInfo {
+			return &taskqueuepb.PollerInfo{Identity: id, LastAccessTime: timestamppb.New(time.Now())}
+		}
+		a, b := asked("a"), asked("b")
+		require.Len(t, p.Lately([]*taskqueuepb.PollerInfo{a, b}, time.Minute), 2)
+		time.Sleep(30 * time.Second)
+		require.Len(t, p.Lately([]*taskqueuepb.PollerInfo{asked("a")}, time.Minute), 2)
+		require.Len(t, p.Live([]*taskqueuepb.PollerInfo{asked("a")}, time.Minute), 1)
+		time.Sleep(31 * time.Second)
+		require.Len(t, p.Lately([]*taskqueuepb.PollerInfo{asked("a")}, time.Minute), 1, "it is gone indeed")
+	})
+}
+
 // A Temporal whose clock always differs from ours: who asks again is there.
 func TestPollers_clocksThatDiffer(t *testing.T) {
 	t.Parallel()
