@@ -364,3 +364,12 @@ func TestRun_clockGoesBack(t *testing.T) {
 	require.Greater(t, after.Revision, before.Revision)
 	require.True(t, after.UpdatedAt.Equal(before.UpdatedAt), after.UpdatedAt)
 }
+
+// By a Temporal whose clock is behind that of the API a task does not change before it was made.
+func TestRun_clocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.start(task.SummaryInput{Documents: texts(2)})
+	facts.CreatedAt = facts.CreatedAt.Add(time.Hour)
+	require.False(t, b.run(facts).UpdatedAt.Before(facts.CreatedAt))
+}
