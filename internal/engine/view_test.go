@@ -287,24 +287,25 @@ func TestFeed_endsBehindOthers(t *testing.T) {
 	feed, err := engines[0].AllEvents(t.Context(), "acme", time.Time{})
 	require.NoError(t, err)
 	defer feed.Close()
+	told := map[bool]map[string]bool{true: {}, false: {}} // by whether it has ended
+	until := func(done bool, n int) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for len(told[done]) < n {
+			news, err := feed.Next(ctx)
+			require.NoError(t, err)
+			told[news.Task.Done][news.Task.ID] = true
+		}
+	}
+	until(false, crowdPage+1)
 	for _, id := range ids[:crowdPage] {
 		f.finish(id)
 	}
-	ended := map[string]bool{}
-	until := func(n int) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		for len(ended) < n {
-			news, err := feed.Next(ctx)
-			require.NoError(t, err)
-			if news.Task.Done {
-				ended[news.Task.ID] = true
-			}
-		}
-	}
-	until(crowdPage)
+	until(true, crowdPage)
+	looked := f.lists.Load() + 1 // a look that has begun may still go on to the next page
+	require.Eventually(t, func() bool { return f.lists.Load() > looked }, 10*time.Second, time.Millisecond)
 	f.finish(ids[crowdPage])
-	until(crowdPage + 1)
+	until(true, crowdPage+1)
 }
 
 // Listeners that left leave nothing behind.
