@@ -3,7 +3,7 @@
 SHELL := bash
 TOOLS := bin/golangci-lint bin/workflowcheck
 
-.PHONY: help run kill-demo chaos test check fmt vet lint determinism drift bench record build clean
+.PHONY: help run kill-demo chaos clock-jump test check fmt vet lint determinism drift bench record build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ kill-demo: ## kill workers while a batch runs, and count what is paid for twice:
 
 chaos: bin/longhaul-temporal ## kill everything at random for MINUTES=10 over TASKS=200 of all kinds (SEED=1 repeats a run)
 	go test -count 1 -timeout 0 -v -run '^TestChaos$$' ./dev -args -minutes $(or $(MINUTES),10) -tasks $(or $(TASKS),200) -seed $(or $(SEED),0)
+
+clock-jump: ## set the clock of all programs while tasks run; builds them all with another time.Now, which takes 10 minutes the first time
+	go test -count 1 -timeout 0 -v -run '^TestClockJump$$' ./dev -args -clock-jump
 
 test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
 	go test -race -count 1 -timeout 40m $$(go list ./... | grep -v '/dev$$')

@@ -17,6 +17,7 @@ import (
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
 	"longhaul/internal/router"
+	"longhaul/internal/spell"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 )
@@ -66,7 +67,7 @@ func TestFailures(t *testing.T) {
 	fault := func(class llm.Class, code task.Code, hint time.Duration) error {
 		return &llm.Error{Class: class, Code: code, Message: "no", Provider: "p", Status: 500, RetryAfter: hint}
 	}
-	long := time.Now().Add(-7 * time.Hour)
+	lately, nobody := time.Now().Add(-time.Minute), &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Err: &net.OpError{Op: "dial"}}
 	tests := map[string]struct {
 		err    error
 		before Beat
@@ -83,21 +84,28 @@ func TestFailures(t *testing.T) {
 		"not told what it was": {err: errors.New("odd"), code: task.ModelUnavailable, after: 900 * time.Millisecond, most: 1100 * time.Millisecond, calls: 1},
 		"rate limit":           {err: fault(llm.Wait, task.RateLimited, time.Hour), code: task.RateLimited, after: time.Hour, most: 66 * time.Minute, calls: 1},
 		"rate limits do not use up attempts": {
-			err: fault(llm.Wait, task.RateLimited, 0), before: Beat{Calls: 50, Throttled: 50, Since: time.Now()},
+			err: fault(llm.Wait, task.RateLimited, 0), before: Beat{Calls: 50, Throttled: 50, Asked: spell.Spell{Seen: lately}},
 			code: task.RateLimited, after: 50 * time.Second, most: 70 * time.Second, calls: 51,
 		},
 		"patience has an end": {
-			err: fault(llm.Wait, task.RateLimited, 0), before: Beat{Calls: 50, Throttled: 50, Since: long}, code: task.RateLimited, final: true, calls: 51,
+			err: fault(llm.Wait, task.RateLimited, 0), before: Beat{Calls: 50, Throttled: 50, Asked: spell.Spell{Lasted: throttlePatience, Seen: lately}}, code: task.RateLimited, final: true, calls: 51,
 		},
 		"an outage does not use up attempts": {
 			err:    &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Status: http.StatusBadGateway},
-			before: Beat{Calls: 9, Errors: 2, Down: 7, DownSince: time.Now().Add(-time.Minute)},
+			before: Beat{Calls: 9, Errors: 2, Down: 7, Away: spell.Spell{Seen: lately}},
 			code:   task.ModelUnavailable, after: 50 * time.Second, most: 70 * time.Second, calls: 10,
 		},
 		"an outage has an end": {
-			err:    &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Err: &net.OpError{Op: "dial"}},
-			before: Beat{Calls: 9, Down: 9, DownSince: time.Now().Add(-time.Hour)},
-			code:   task.ModelUnavailable, final: true, calls: 10,
+			err: nobody, before: Beat{Calls: 9, Down: 9, Away: spell.Spell{Lasted: outagePatience - 30*time.Second, Seen: lately}},
+			code: task.ModelUnavailable, final: true, calls: 10,
+		},
+		"a clock that goes on by a day is no outage": {
+			err: nobody, before: Beat{Calls: 9, Down: 9, Away: spell.Spell{Lasted: time.Minute, Seen: time.Now().Add(-24 * time.Hour)}},
+			code: task.ModelUnavailable, after: 50 * time.Second, most: 70 * time.Second, calls: 10,
+		},
+		"nor is one that goes on by a day long patience": {
+			err: fault(llm.Wait, task.RateLimited, 0), before: Beat{Calls: 9, Throttled: 9, Asked: spell.Spell{Seen: time.Now().Add(-24 * time.Hour)}},
+			code: task.RateLimited, after: 50 * time.Second, most: 70 * time.Second, calls: 10,
 		},
 		"workers that stopped are not lost": {
 			err: fault(llm.Retry, task.ModelUnavailable, 0), before: Beat{Calls: 20, Stopped: 20},

@@ -15,6 +15,7 @@ import (
 	"longhaul/internal/cutoff"
 	"longhaul/internal/llm"
 	"longhaul/internal/router"
+	"longhaul/internal/spell"
 	"longhaul/internal/task"
 )
 
@@ -106,9 +107,9 @@ func (q *asking) over(refusal *llm.Error, b Beat) bool {
 	case refusal.Class == llm.Final:
 		return true
 	case outage(refusal):
-		return time.Since(b.DownSince) >= outagePatience
+		return b.Away.Lasted >= outagePatience
 	case refusal.Class == llm.Wait:
-		return time.Since(b.Since) >= throttlePatience
+		return b.Asked.Lasted >= throttlePatience
 	default:
 		return b.Errors-b.Before >= most || b.Flaw != "" && flawOf(q.req, refusal) != nil
 	}
@@ -152,23 +153,25 @@ func (b *Beat) count(refusal *llm.Error, price *router.Price) {
 		b.Wasted.UnmeteredCalls++
 	}
 	b.try(refusal)
-	down := outage(refusal)
+	down, now := outage(refusal), time.Now()
 	switch {
 	case down:
-		if b.Down++; b.DownSince.IsZero() {
-			b.DownSince = time.Now()
-		}
+		b.Down++
+		b.Away.Look(now, between(refusal))
 	case refusal.Class == llm.Wait:
-		if b.Throttled++; b.Since.IsZero() {
-			b.Since = time.Now()
-		}
+		b.Throttled++
+		b.Asked.Look(now, between(refusal))
 	default:
 		b.Errors++
 	}
 	if !down {
-		b.DownSince = time.Time{} // the provider answered: the next outage is another one
+		b.Away = spell.Spell{} // the provider answered: the next outage is another one
 	}
 }
+
+// between is the longest that is believed to lie between two calls that failed alike: more than the pauses, and what the provider asks for.
+// A clock that was set, or a time without workers, uses up no patience beyond that.
+func between(refusal *llm.Error) time.Duration { return 5*time.Minute + 2*refusal.RetryAfter }
 
 // mostTries is how many failed calls are remembered, the newest of them.
 const mostTries = 5

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"longhaul/internal/llm"
+	"longhaul/internal/spell"
 	"longhaul/internal/task"
 	"longhaul/internal/video"
 )
@@ -29,8 +30,10 @@ type Beat struct {
 	Answered  int       // of them, those whose answer is the one that counts
 	Mourned   int       `json:",omitempty"` // of them, those whose worker was lost, as far as they have been counted
 	Moved     time.Time // when anything of this last changed that is a step forward
-	Since     time.Time // of the first that was asked to wait
-	DownSince time.Time // of the first in a row that found nobody
+
+	Asked spell.Spell // since the first that was asked to wait
+	Away  spell.Spell // since the first in a row that found nobody
+	Doubt doubt       // since a submit without an answer
 
 	Target int              // who is asked now, of those who may be
 	Before int              // of the errors, those of targets before it

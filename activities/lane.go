@@ -8,6 +8,7 @@ import (
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
 	"longhaul/internal/router"
+	"longhaul/internal/spell"
 	"longhaul/internal/task"
 )
 
@@ -92,7 +93,7 @@ func (q *asking) handOver() bool {
 	q.flaw = nil
 	q.heart.note(func(b *Beat) {
 		b.Target, b.Before, b.Flaw = next, b.Errors, ""
-		b.Since, b.DownSince = time.Time{}, time.Time{}
+		b.Asked, b.Away = spell.Spell{}, spell.Spell{}
 	})
 	return true
 }

@@ -52,9 +52,10 @@ func (a *Notices) Deliver(ctx context.Context, req DeliverRequest) (task.Deliver
 	if err := a.begin(ctx, &d); err != nil {
 		return "", err
 	}
+	began := time.Now()
 	answer := a.Sender.Post(ctx, to.url, notify.Message{ID: d.ID, Body: []byte(d.Body)}, to.secrets)
 	slow = answer.Slow
-	return a.settle(ctx, d, answer)
+	return a.settle(ctx, d, answer, time.Since(began))
 }
 
 // lineOf is where a message queues in this worker: with others to its receiver, and all mails behind the one mail server.
@@ -98,9 +99,9 @@ func (a *Notices) begin(ctx context.Context, d *storage.Delivery) error {
 }
 
 // settle writes down what came of an attempt, and decides what comes next.
-func (a *Notices) settle(ctx context.Context, d storage.Delivery, answer notify.Answer) (task.DeliveryStatus, error) {
+func (a *Notices) settle(ctx context.Context, d storage.Delivery, answer notify.Answer, took time.Duration) (task.DeliveryStatus, error) {
 	last := &d.Attempts[len(d.Attempts)-1]
-	last.StatusCode, last.Seconds = answer.Status, time.Since(last.At).Seconds()
+	last.StatusCode, last.Seconds = answer.Status, took.Seconds()
 	if ctx.Err() != nil && answer.Err != nil {
 		last.Error = "it was interrupted from our side"
 		if err := a.Deliveries.Put(context.WithoutCancel(ctx), d); err != nil {

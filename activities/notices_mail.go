@@ -32,9 +32,11 @@ func (a *Notices) mail(ctx context.Context, d storage.Delivery, mailbox string, 
 	if err := a.begin(ctx, &d); err != nil {
 		return "", err
 	}
+	began := time.Now()
 	answer := a.post(ctx, d.ID, letter(d, mailbox, others))
+	took := time.Since(began)
 	*slow = answer.Slow
-	status, err := a.settle(ctx, d, answer)
+	status, err := a.settle(ctx, d, answer, took)
 	if err != nil || answer.Err != nil {
 		return status, err
 	}

@@ -77,9 +77,10 @@ func (a *Notices) Ping(ctx context.Context, req PingRequest) (task.Attempt, erro
 	if err != nil {
 		return task.Attempt{}, documentError(ctx, err)
 	}
-	attempt := task.Attempt{At: time.Now().UTC().Truncate(time.Millisecond)}
+	began := time.Now()
+	attempt := task.Attempt{At: began.UTC().Truncate(time.Millisecond)}
 	answer := a.ping(ctx, e, req.ID, attempt.At)
-	attempt.StatusCode, attempt.Seconds = answer.Status, time.Since(attempt.At).Seconds()
+	attempt.StatusCode, attempt.Seconds = answer.Status, time.Since(began).Seconds()
 	if answer.Err != nil {
 		attempt.Error = answer.Err.Error()
 		return attempt, nil

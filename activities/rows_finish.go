@@ -62,7 +62,7 @@ func (a *Activities) FinishRows(ctx context.Context, req RowsFinish) (Finished, 
 		}
 		return Finished{}, err
 	}
-	c.receipt.Seconds = time.Since(req.StartedAt).Round(time.Millisecond).Seconds()
+	c.receipt.Seconds = max(time.Since(req.StartedAt), 0).Round(time.Millisecond).Seconds()
 	c.finished.Result, err = a.storeResult(ctx, req.Task, c.receipt)
 	return c.finished, err
 }

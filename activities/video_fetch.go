@@ -178,15 +178,14 @@ func (d *download) failed(ctx context.Context, err error) error {
 	}
 	d.heart.note(func(b *Beat) {
 		b.Bytes = 0
-		if b.Errors++; b.Since.IsZero() {
-			b.Since = time.Now()
-		}
+		b.Errors++
+		b.Away.Look(time.Now(), between(refusal))
 	})
 	b := d.heart.last(ctx)
 	e := d.req.Job.at(refusal.Task())
 	d.Log.Info("video not downloaded", "job", d.req.Job.ID, "error", refusal, "errors", b.Errors)
 	moved := errors.Is(err, video.ErrMoved)
-	if refusal.Class != llm.Final && time.Since(b.Since) < fetchPatience && (!moved || b.Errors < fetchMoves) {
+	if refusal.Class != llm.Final && b.Away.Lasted < fetchPatience && (!moved || b.Errors < fetchMoves) {
 		return again(e, Beat{}, pause(refusal.RetryAfter, b.Errors))
 	}
 	e.Detail += "; it was rendered, and is charged for"

@@ -13,6 +13,7 @@ import (
 
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
+	"longhaul/internal/spell"
 	"longhaul/internal/task"
 	"longhaul/internal/video"
 )
@@ -166,7 +167,7 @@ func (s *submission) doubtful() *task.Error {
 // reconcile asks the provider for the job of a fence. Found is false only when it surely never had it.
 func (s *submission) reconcile(ctx context.Context, f fence) (job VideoJob, found bool, err error) {
 	seen, found, err := s.Videos.Provider.Find(ctx, s.order.Request)
-	age := time.Since(f.At)
+	age := s.doubted(f)
 	unsure := age < s.Videos.Doubt
 	switch {
 	case ctx.Err() != nil:
@@ -179,13 +180,35 @@ func (s *submission) reconcile(ctx context.Context, f fence) (job VideoJob, foun
 	case err != nil && !unsure && age >= s.Videos.Doubt+outagePatience:
 		return job, false, s.unknown(ctx, lostBecause(f)+"; the provider could not be asked for the job: "+message(err))
 	case err != nil || unsure:
-		wait := pause(0, int(activity.GetInfo(ctx).Attempt))
+		s.heart.last(ctx)
+		wait := min(pause(0, int(activity.GetInfo(ctx).Attempt)), lookAgain)
 		if left := s.Videos.Doubt - age; left > 0 {
 			wait = min(wait, left+time.Millisecond)
 		}
 		return job, false, again(s.doubtful(), s.beat(), wait)
 	}
 	return job, false, nil
+}
+
+// doubt is how long the end of a submit has not been known.
+type doubt struct {
+	Fence string
+	spell.Spell
+}
+
+// lookAgain is how long it takes at the most until the provider is asked again for a job that is in doubt.
+const lookAgain = 15 * time.Second
+
+// doubted is how long there has been no answer to a submit. A clock that is set must not end the doubt: the job may still show up, and a
+// second submit would be paid for as well.
+func (s *submission) doubted(f fence) (age time.Duration) {
+	s.heart.note(func(b *Beat) {
+		if b.Doubt.Fence != f.Name {
+			b.Doubt = doubt{f.Name, spell.Since(f.At, time.Now())}
+		}
+		age = b.Doubt.Look(time.Now(), 2*lookAgain)
+	})
+	return age
 }
 
 func lostBecause(f fence) string {
@@ -231,8 +254,8 @@ func (s *submission) refused(ctx context.Context, err error) error {
 	s.Log.Info("submit of a video refused", "error", refusal, "class", refusal.Class, "calls", b.Calls, "errors", b.Errors)
 	switch down := outage(refusal); {
 	case refusal.Class == llm.Final,
-		down && time.Since(b.DownSince) >= outagePatience,
-		!down && refusal.Class == llm.Wait && time.Since(b.Since) >= throttlePatience,
+		down && b.Away.Lasted >= outagePatience,
+		!down && refusal.Class == llm.Wait && b.Asked.Lasted >= throttlePatience,
 		!down && refusal.Class == llm.Retry && b.Errors >= s.MaxAttempts:
 		return final(refusal.Task(), b)
 	case down:

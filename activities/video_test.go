@@ -13,6 +13,7 @@ import (
 
 	"longhaul/internal/lane"
 	"longhaul/internal/llm"
+	"longhaul/internal/spell"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/internal/video"
@@ -139,6 +140,52 @@ func TestSubmitVideo_lane(t *testing.T) {
 		require.Zero(t, e.Attempts, name)
 	}
 	require.Equal(t, 1, f.videos.Counts().Starts)
+}
+
+// A clock that is set forward between two looks for a job in doubt does not end the doubt, and one that is set back does not prolong it.
+func TestSubmission_doubtedByAClockThatIsSet(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"forward": -24 * time.Hour, "back": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := Beat{Doubt: doubt{"lh-1", spell.Spell{Lasted: 10 * time.Second, Seen: time.Now().Add(off)}}}
+			s := &submission{heart: &heart{beat: seen}}
+			age := s.doubted(fence{Name: "lh-1", At: time.Now().Add(off)})
+			require.GreaterOrEqual(t, age, 10*time.Second)
+			require.LessOrEqual(t, age, 10*time.Second+2*lookAgain)
+			require.Less(t, s.doubted(fence{Name: "lh-2", At: time.Now()}), time.Second, "another submit is in doubt from its own time on")
+		})
+	}
+}
+
+// A job whose time is over by a clock that was set goes on, and one that is done is fetched, however late that is seen.
+func TestWatchVideo_clockIsSet(t *testing.T) {
+	t.Parallel()
+	f := newFilming(t, videotest.Options{})
+	for name, test := range map[string]struct {
+		since time.Time
+		seen  video.Watch
+		polls []videotest.Step
+	}{
+		"set forward by a day": {time.Now().Add(-24 * time.Hour), video.Watch{Age: spell.Spell{Lasted: time.Minute, Seen: time.Now().Add(-24 * time.Hour)}}, []videotest.Step{videotest.Queued(), {State: "succeeded"}}},
+		"set back by a day":    {time.Now().Add(24 * time.Hour), video.Watch{}, []videotest.Step{videotest.Queued(), {State: "succeeded"}}},
+		"done, and seen late":  {time.Now().Add(-24 * time.Hour), video.Watch{}, []videotest.Step{{State: "succeeded"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.videos.On(name, videotest.Script{Polls: test.polls})
+			req := f.ask(task.VideoInput{Prompt: name}, 0)
+			value, err := f.env.ExecuteActivity(f.SubmitVideo, req)
+			require.NoError(t, err)
+			watch := WatchRequest{VideoRequest: req, Watch: test.seen}
+			require.NoError(t, value.Get(&watch.Job))
+			watch.Job.Since = test.since
+			for seen := (Watched{}); !seen.Done; watch.Watch = seen.Watch {
+				value, err = f.env.ExecuteActivity(f.WatchVideo, watch)
+				require.NoError(t, err)
+				require.NoError(t, value.Get(&seen))
+			}
+		})
+	}
 }
 
 // A job that the provider does not know any more is lost, but not at once.

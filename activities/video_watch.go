@@ -69,7 +69,7 @@ type watching struct {
 
 // pause is how long to wait until the next poll: a twentieth of the job's age, up to five minutes.
 func (w *watching) pause() time.Duration {
-	return min(max(time.Since(w.req.Job.Since)/20, w.Videos.Every), 5*time.Minute)
+	return min(max(w.age()/20, w.Videos.Every), 5*time.Minute)
 }
 
 func (w *watching) sleep(ctx context.Context, d time.Duration) error {
@@ -84,13 +84,16 @@ func (w *watching) sleep(ctx context.Context, d time.Duration) error {
 	return stopped(ctx, w.heart.last(ctx))
 }
 
-// poll asks once, and keeps what it saw for a next attempt.
+func (w *watching) age() time.Duration { return w.watch.Aged(w.req.Job.Since, time.Now()) }
+
+// poll asks once, and keeps what it saw for a next attempt. Also a job whose time is over is asked for first: it may be done.
 func (w *watching) poll(ctx context.Context) (video.Next, error) {
-	if time.Since(w.req.Job.Since) >= w.Videos.Timeout {
-		return "", w.overdue(ctx)
-	}
 	job, err := w.Videos.Provider.Status(ctx, w.req.Job.ID)
-	if err != nil {
+	over := w.age() >= w.Videos.Timeout && ctx.Err() == nil
+	switch {
+	case over && (err != nil || job.State == video.Queued || job.State == video.Running):
+		return "", w.overdue(ctx)
+	case err != nil:
 		return "", w.unasked(ctx, err)
 	}
 	next, strange := w.watch.See(job, time.Now())
@@ -114,7 +117,7 @@ func (w *watching) unasked(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return stopped(ctx, w.heart.last(ctx))
 	}
-	lost := w.watch.Miss(err, time.Since(w.req.Job.Since))
+	lost := w.watch.Miss(err, w.age())
 	w.note(func(b *Beat) { b.Errors++ })
 	b := w.heart.last(ctx)
 	if lost {

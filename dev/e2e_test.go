@@ -85,10 +85,10 @@ func TestKillAPI(t *testing.T) {
 // Everything is killed at once, as a machine that loses power would: Temporal does not outlive its
 // parent, and at the next start the task goes on.
 func TestKillEverything(t *testing.T) {
-	_, temporal := programs()
+	folder, temporal := programs()
 	provider := llmtest.New(t)
 	provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 300 * time.Millisecond} })
-	s := &stack{t: t, dir: t.TempDir(), provider: provider, address: freeAddress(t)}
+	s := &stack{t: t, dir: t.TempDir(), programs: folder, provider: provider, address: freeAddress(t)}
 	_, port, _ := strings.Cut(freeAddress(t), ":")
 	s.settings = []string{
 		"LONGHAUL_LLM_BASE_URL=" + provider.URL(), "LONGHAUL_LLM_KEY=k", "LONGHAUL_WORKER_LLM_CONCURRENCY=3", "TEMPORAL_ADDRESS=",

@@ -51,6 +51,7 @@ var kills = flag.Int("kills", 4, "how often tests that kill workers at random mo
 type stack struct {
 	t        testing.TB
 	dir      string
+	programs string // folder of worker and API
 	address  string // of the API
 	temporal *supervised
 	provider *llmtest.Provider
@@ -72,12 +73,14 @@ func newStackOn(t testing.TB, opts temporalOptions, settings ...string) *stack {
 	if test, ok := t.(*testing.T); ok {
 		test.Parallel() // most of their time goes by in waiting
 	}
-	_, temporal := programs()
+	folder := filepath.Dir(opts.Binary)
+	if opts.Binary == "" {
+		folder, opts.Binary = programs()
+	}
 	provider, err := llmtest.Start("127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(provider.Close)
-	s := &stack{t: t, dir: t.TempDir(), provider: provider, address: freeAddress(t)}
-	opts.Binary = temporal
+	s := &stack{t: t, dir: t.TempDir(), programs: folder, provider: provider, address: freeAddress(t)}
 	if opts.Data == "" {
 		opts.Data = filepath.Join(s.dir, "temporal")
 	}
@@ -136,8 +139,7 @@ type process struct {
 // start starts a program with the settings of the stack.
 func (s *stack) start(name string, args ...string) *process {
 	s.t.Helper()
-	dir, _ := programs()
-	return s.startFile(filepath.Join(dir, name), args...)
+	return s.startFile(filepath.Join(s.programs, name), args...)
 }
 
 // startFile is start for a program that was not built here.

@@ -61,6 +61,7 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	if opts.dieWithParent {
 		ctx = untilEOF(ctx, stdin)
 	}
+	ctx = untilSetBack(ctx, time.Second, clocks())
 	srv, err := start(ctx, opts)
 	if err != nil {
 		return err
@@ -71,6 +72,9 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	<-ctx.Done()
 	stop() // from here on a second signal ends the process at once
 	time.AfterFunc(stopTimeout, func() { os.Exit(1) })
+	if back, ok := context.Cause(ctx).(*setBackError); ok {
+		return errors.Join(back, srv.stop())
+	}
 	return srv.stop()
 }
 

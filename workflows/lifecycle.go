@@ -54,7 +54,7 @@ func begin(ctx workflow.Context, start Start, steps []string) (*Run, error) {
 		run.state = *start.Snapshot
 	} else {
 		// Acceptance was revision 1, and the arrival of a start time one more.
-		run.state = Snapshot{Revision: 1, State: task.Processing, StartedAt: workflow.Now(ctx)}
+		run.state = Snapshot{Revision: 1, State: task.Processing, StartedAt: workflow.Now(ctx), UpdatedAt: start.Facts.CreatedAt}
 		if start.Facts.StartAt != nil {
 			run.state.Revision++
 		}

@@ -180,7 +180,9 @@ func (r *Run) publish(ctx workflow.Context) error {
 	if r.state.State.Terminal() {
 		r.state.Revision++ // a cancel that was asked for meanwhile was shown with the number before
 	}
-	r.state.UpdatedAt = workflow.Now(ctx)
+	if now := workflow.Now(ctx); now.After(r.state.UpdatedAt) { // not so when the API's clock is ahead, or a new run begins by a clock that was put back
+		r.state.UpdatedAt = now
+	}
 	if r.listed != r.state.State {
 		r.listed = r.state.State
 		if err := workflow.UpsertTypedSearchAttributes(ctx, AttrState.ValueSet(string(r.listed))); err != nil {

@@ -387,3 +387,26 @@ func goesOn[T any](b *bench) (start T) {
 	require.NoError(b.t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &start))
 	return start
 }
+
+// A new run that begins by a clock that was put back does not let readers see the task change before it changed last.
+func TestRun_clockGoesBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.start(task.SummaryInput{Documents: texts(2)})
+	before := workflows.Snapshot{Revision: 7, State: task.Processing, StartedAt: b.env.Now(), UpdatedAt: b.env.Now().Add(time.Hour)}
+	b.env.ExecuteWorkflow(facts.Kind, workflows.Start{Facts: facts, Snapshot: &before})
+	require.True(t, b.env.IsWorkflowCompleted())
+	after := b.state()
+	require.Equal(t, task.Succeeded, after.State)
+	require.Greater(t, after.Revision, before.Revision)
+	require.True(t, after.UpdatedAt.Equal(before.UpdatedAt), after.UpdatedAt)
+}
+
+// By a Temporal whose clock is behind that of the API a task does not change before it was made.
+func TestRun_clocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	facts := b.start(task.SummaryInput{Documents: texts(2)})
+	facts.CreatedAt = facts.CreatedAt.Add(time.Hour)
+	require.False(t, b.run(facts).UpdatedAt.Before(facts.CreatedAt))
+}

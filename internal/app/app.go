@@ -66,6 +66,7 @@ type App struct {
 	Temporal *cluster.Connection
 	Metrics  *metrics.Metrics // counted in any case; told if the configuration says so
 
+	workers   cluster.Pollers
 	preparing sync.Mutex
 	prepared  bool
 }

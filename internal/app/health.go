@@ -65,11 +65,11 @@ func (a *App) working(ctx context.Context) error {
 	if err := a.able(ctx); err != nil {
 		return err
 	}
-	pollers, err := a.pollers(ctx)
+	told, err := a.whoPolls(ctx)
 	if err != nil {
 		return task.Errorf(task.Unavailable, "Temporal does not tell who asks for work").Because(err)
 	}
-	if _, asks := pollers[a.Temporal.Identity]; !asks {
+	if !a.workers.Live(told)[a.Temporal.Identity] {
 		return task.Errorf(task.Unavailable, "this worker has not asked Temporal for work lately, so tasks wait; if that lasts, start it again")
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+
 	"longhaul/activities"
 	"longhaul/internal/cluster"
 )
@@ -24,8 +26,7 @@ func (a *App) share(ctx context.Context, gates []gate) {
 	counted, sharing := supposed, supposed
 	shareAmong(gates, sharing)
 	for {
-		live, _ := a.pollers(ctx) // none when it cannot be known
-		if n := len(live); n > 0 {
+		if n := a.countWorkers(ctx); n > 0 {
 			if most := max(n, counted); most != sharing {
 				sharing = most
 				shareAmong(gates, sharing)
@@ -47,7 +48,17 @@ func shareAmong(gates []gate, n int) {
 	}
 }
 
-// pollers are those who asked for decisions lately.
-func (a *App) pollers(ctx context.Context) (map[string]time.Time, error) {
-	return cluster.Pollers(ctx, a.Temporal.Client, a.Temporal.Namespace, activities.QueueWorkflows)
+// countWorkers counts the workers; 0 when it cannot be known. One that has stopped keeps its share as long as one that was killed: that
+// Temporal does not tell of it any more may be for another reason.
+func (a *App) countWorkers(ctx context.Context) int {
+	told, err := a.whoPolls(ctx)
+	if err != nil {
+		return 0
+	}
+	return len(a.workers.Lately(told))
+}
+
+// whoPolls asks who polls for decisions.
+func (a *App) whoPolls(ctx context.Context) ([]*taskqueuepb.PollerInfo, error) {
+	return cluster.WhoPolls(ctx, a.Temporal.Client, a.Temporal.Namespace, activities.QueueWorkflows)
 }

@@ -26,7 +26,7 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
 	switch {
-	case t.Status == task.Scheduled, t.Status == task.Pending && time.Since(d.status.executionTime) < patience:
+	case t.Status == task.Scheduled, t.Status == task.Pending && recent(d.status.executionTime, patience):
 		return nil
 	case e.noWorker(ctx, t.Status):
 		t.Waiting = &task.Waiting{Reason: task.WaitWorker, Detail: "no worker asks for work; the task goes on when one does"}
@@ -52,6 +52,12 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []
 	}
 	t.Stalled = e.stalled(*t, found)
 	return found.pending
+}
+
+// recent reports whether a time was within a span before now. One that is still to come, by a clock that was put back, was not.
+func recent(at time.Time, within time.Duration) bool {
+	since := time.Since(at)
+	return since >= 0 && since < within
 }
 
 // retrying tells of the call that has been tried most often.
@@ -142,6 +148,7 @@ func inLane(p *workflowpb.PendingActivityInfo) bool {
 // workerWatch remembers for a moment whether a worker asks for work, for all readers.
 type workerWatch struct {
 	mu    sync.Mutex
+	live  cluster.Pollers
 	asked time.Time
 	gone  time.Time // since when there has been none; zero while there is one
 }
@@ -160,10 +167,10 @@ func (w *workerWatch) goneSince(ctx context.Context, e *Engine) time.Time {
 }
 
 func (w *workerWatch) look(ctx context.Context, e *Engine) {
-	pollers, err := cluster.Pollers(ctx, e.Client, e.Namespace, activities.QueueWorkflows)
+	told, err := cluster.WhoPolls(ctx, e.Client, e.Namespace, activities.QueueWorkflows)
 	w.asked = time.Now()
 	switch {
-	case err != nil, len(pollers) > 0: // unknown: say nothing rather than something wrong
+	case err != nil, len(w.live.Live(told)) > 0: // unknown: say nothing rather than something wrong
 		w.gone = time.Time{}
 	case w.gone.IsZero():
 		w.gone = w.asked

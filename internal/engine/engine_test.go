@@ -296,3 +296,21 @@ func TestSame(t *testing.T) {
 	said.Arguments = json.RawMessage(`{"q": "a & c"}`)
 	require.False(t, same(kept, said))
 }
+
+// By a clock that was put back a task may close before it changed last: nobody is shown an end before its last change.
+func TestBuild_clockGoesBack(t *testing.T) {
+	t.Parallel()
+	e := &Engine{}
+	for closed, want := range map[time.Time]time.Time{now.Add(time.Second): now.Add(time.Second), now.Add(-time.Hour): now} {
+		s := workflows.Snapshot{Revision: 9, State: task.Succeeded, Outcome: task.Full, UpdatedAt: now}
+		built := e.build(workflows.Facts{ID: "task_a"}, s, status{temporal: enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, closeTime: closed})
+		require.Equal(t, want, *built.FinishedAt)
+	}
+}
+
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	require.True(t, recent(time.Now().Add(-time.Second), time.Minute))
+	require.False(t, recent(time.Now().Add(-time.Hour), time.Minute))
+	require.False(t, recent(time.Now().Add(time.Hour), time.Minute), "by a clock that was put back it never ends")
+}

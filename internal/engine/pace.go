@@ -91,7 +91,7 @@ func (p *paces) eta(t task.Task) *task.ETA {
 		return nil
 	}
 	own := bySpeed(t)
-	others := byOthers(t, p.of(t.Kind), time.Since(*t.StartedAt).Seconds())
+	others := byOthers(t, p.of(t.Kind), max(time.Since(*t.StartedAt), 0).Seconds())
 	switch {
 	case own == nil:
 		return others
@@ -111,7 +111,7 @@ func bySpeed(t task.Task) *task.ETA {
 	if t.Progress.ETA == nil {
 		return nil
 	}
-	left := max(float64(t.Progress.ETA.Seconds)-time.Since(t.UpdatedAt).Seconds(), 1)
+	left := max(float64(t.Progress.ETA.Seconds)-max(time.Since(t.UpdatedAt), 0).Seconds(), 1)
 	open := 1.0
 	if t.Progress.Percent != nil {
 		open = 1 - float64(*t.Progress.Percent)/100

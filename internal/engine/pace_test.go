@@ -27,6 +27,7 @@ func TestETA(t *testing.T) {
 		"its speed alone":           {elapsed: 50 * time.Second, change: halfWay, want: &task.ETA{Seconds: 60, Low: 45, High: 90}},
 		"both, by how far it is":    {known: alike, elapsed: 30 * time.Second, change: halfWay, want: &task.ETA{Seconds: 80, Low: 62, High: 105}},
 		"its speed, others outlast": {known: alike, elapsed: 200 * time.Second, change: halfWay, want: &task.ETA{Seconds: 60, Low: 45, High: 90}},
+		"the clock was put back":    {known: alike, elapsed: -time.Hour, change: updatedLater, want: &task.ETA{Seconds: 95, Low: 78, High: 120}},
 		"waiting":                   {known: alike, change: func(t *task.Task) { t.Waiting = &task.Waiting{Reason: "rate_limit"} }},
 		"cancelling":                {known: alike, change: func(t *task.Task) { t.Status = task.Cancelling }},
 	}
@@ -52,6 +53,12 @@ func TestETA(t *testing.T) {
 			require.True(t, got.Low <= got.Seconds && got.Seconds <= got.High)
 		})
 	}
+}
+
+// updatedLater is a task that was half way an hour from now, by a clock that was put back since.
+func updatedLater(t *task.Task) {
+	halfWay(t)
+	t.UpdatedAt = time.Now().Add(time.Hour)
 }
 
 func halfWay(t *task.Task) { t.Progress.Percent, t.Progress.ETA = new(50), &task.ETA{Seconds: 60} }

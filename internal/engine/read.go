@@ -151,6 +151,9 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 	t.Done = t.Status.Terminal()
 	if t.Done {
 		t.FinishedAt = &st.closeTime
+		if st.closeTime.Before(t.UpdatedAt) { // by a clock that was put back in between
+			t.FinishedAt = &t.UpdatedAt
+		}
 	}
 	if t.InputRequests == nil || t.Done {
 		t.InputRequests = map[string]task.InputRequest{}

@@ -44,7 +44,7 @@ func (e *Engine) queues(ctx context.Context) ([]task.Queue, []task.WorkerInfo) {
 		queues = append(queues, task.Queue{
 			Name: names[i], Backlog: stats.GetApproximateBacklogCount(), Oldest: stats.GetApproximateBacklogAge().AsDuration().Seconds(),
 		})
-		for identity, at := range cluster.SeenLately(answer) {
+		for identity, at := range cluster.SeenLately(answer.GetPollers()) {
 			seen(workers, identity, names[i], at)
 		}
 	}

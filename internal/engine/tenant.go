@@ -95,9 +95,11 @@ func (e *Engine) followAll(ctx context.Context, tenant string, c *crowd) {
 	}
 }
 
-// listInto reads the list as far as there may be something new: what runs comes first, then what ended last.
+// listInto reads the list as far as there may be something new: what runs comes first, then what ended last. A task that ran and was not met
+// yet has ended, and is looked for further on: by a clock that was put back it ended before others that were told of.
 func (e *Engine) listInto(ctx context.Context, tenant string, c *crowd) {
 	var token []byte
+	ran := c.running()
 	for range crowdPages {
 		limited, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 		answer, err := e.Client.ListWorkflow(limited, &workflowservice.ListWorkflowExecutionsRequest{
@@ -111,13 +113,27 @@ func (e *Engine) listInto(ctx context.Context, tenant string, c *crowd) {
 		for _, execution := range answer.GetExecutions() {
 			if t, ok := e.inList(execution); ok {
 				page = append(page, t)
+				delete(ran, t.ID)
 			}
 		}
 		more := c.take(page, time.Now())
-		if token = answer.GetNextPageToken(); len(token) == 0 || !more {
+		if token = answer.GetNextPageToken(); len(token) == 0 || !more && len(ran) == 0 {
 			return
 		}
 	}
+}
+
+// running are the tasks that ran when they were seen last.
+func (c *crowd) running() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ran := map[string]bool{}
+	for id, m := range c.tasks {
+		if !m.task.Done {
+			ran[id] = true
+		}
+	}
+	return ran
 }
 
 // inList makes the task of a list entry, as the list has it.

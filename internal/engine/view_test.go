@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -273,6 +274,39 @@ func TestFeed_allOfATenant(t *testing.T) {
 		feed.Close()
 	}
 	require.Empty(t, engines[0].tenants.live)
+}
+
+// A task that ended by a clock that was put back stands in the list behind those that ended before, by their times: its end is told all the same.
+func TestFeed_endsBehindOthers(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	var ids []string
+	for range crowdPage + 1 {
+		ids = append(ids, f.run("acme"))
+	}
+	slices.Sort(ids) // as this Temporal lists them, ended or not
+	feed, err := engines[0].AllEvents(t.Context(), "acme", time.Time{})
+	require.NoError(t, err)
+	defer feed.Close()
+	told := map[bool]map[string]bool{true: {}, false: {}} // by whether it has ended
+	until := func(done bool, n int) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for len(told[done]) < n {
+			news, err := feed.Next(ctx)
+			require.NoError(t, err)
+			told[news.Task.Done][news.Task.ID] = true
+		}
+	}
+	until(false, crowdPage+1)
+	for _, id := range ids[:crowdPage] {
+		f.finish(id)
+	}
+	until(true, crowdPage)
+	looked := f.lists.Load() + 1 // a look that has begun may still go on to the next page
+	require.Eventually(t, func() bool { return f.lists.Load() > looked }, 10*time.Second, time.Millisecond)
+	f.finish(ids[crowdPage])
+	until(true, crowdPage+1)
 }
 
 // Listeners that left leave nothing behind.

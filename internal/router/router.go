@@ -20,7 +20,7 @@ type Provider struct {
 	Lane   Gate    // in front of it; nil where no calls are made
 	Models []Model // what is known of its models
 
-	rests atomic.Int64 // until when, in nanoseconds since 1970
+	rests atomic.Pointer[time.Time] // until when; nil for no rest so far
 }
 
 // Wire makes calls to a provider: openai.Client.
@@ -165,10 +165,13 @@ func unique(targets []Target) []Target {
 const restFor = 30 * time.Second
 
 // Rest lets calls that somebody else can answer pass a provider by for a while.
-func (p *Provider) Rest() { p.rests.Store(time.Now().Add(restFor).UnixNano()) }
+func (p *Provider) Rest() { p.rests.Store(new(time.Now().Add(restFor))) }
 
 // Rests reports whether a provider had better be passed by.
-func (p *Provider) Rests() bool { return time.Now().UnixNano() < p.rests.Load() }
+func (p *Provider) Rests() bool {
+	until := p.rests.Load()
+	return until != nil && time.Now().Before(*until)
+}
 
 // String names a target in errors and items: provider/model.
 func (t Target) String() string { return t.Provider.Name + "/" + t.Name }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,7 +96,7 @@ func Segments(ctx context.Context, store Store, prefix string) ([]Segment, error
 func Reopen(ctx context.Context, store Store, prefix string, segments []Segment) (*Journal, error) {
 	j := &Journal{
 		store: store, records: map[string]json.RawMessage{}, Pace: &Pace{},
-		name: fmt.Sprintf("%s%013d-%s", prefix, time.Now().UnixMilli(), rand.Text()),
+		name: fmt.Sprintf("%s%013d-%s", prefix, number(segments, time.Now()), rand.Text()),
 	}
 	for _, segment := range segments {
 		data, err := store.Get(ctx, prefix+segment.Name)
@@ -104,6 +106,19 @@ func Reopen(ctx context.Context, store Store, prefix string, segments []Segment)
 		j.load(data[:min(segment.Bytes, int64(len(data)))])
 	}
 	return j, nil
+}
+
+// number is what the names of a journal begin with: the time, or if the clock was put back meanwhile the next after all that are there. What
+// counts is what comes last, and a call that is still open in an earlier journal must not hide its paid answer in a later one.
+func number(segments []Segment, now time.Time) int64 {
+	n := now.UnixMilli()
+	for _, s := range segments {
+		head, _, _ := strings.Cut(s.Name, "-")
+		if before, err := strconv.ParseInt(head, 10, 64); err == nil {
+			n = max(n, before+1)
+		}
+	}
+	return n
 }
 
 func (j *Journal) load(segment []byte) {

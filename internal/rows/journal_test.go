@@ -49,6 +49,32 @@ func TestJournal_nextAttempt(t *testing.T) {
 	require.False(t, ok)
 }
 
+// A clock that is put back, or that of another machine: what is recorded later counts all the same. A call that is still open in the first
+// journal must not hide its answer in the second, or it would be paid for again.
+func TestJournal_clockGoesBack(t *testing.T) {
+	t.Parallel()
+	store, err := storage.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	for _, attempt := range []struct {
+		at   time.Duration // after the bubble's dawn
+		says string
+	}{{time.Hour, "open"}, {0, "paid"}, {0, "paid"}} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(attempt.at)
+			j, err := rows.Open(t.Context(), store, "j/")
+			require.NoError(t, err)
+			if before, ok := j.Look("row 1"); !ok || string(before) == `"open"` {
+				require.NoError(t, j.Record(t.Context(), "row 1", attempt.says))
+			} else {
+				require.JSONEq(t, `"paid"`, string(before))
+			}
+		})
+	}
+	entries, err := store.List(t.Context(), "j/")
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "the third attempt found the answer")
+}
+
 // TestJournal_twoWorkers: one shard run twice by accident loses nothing of either.
 func TestJournal_twoWorkers(t *testing.T) {
 	t.Parallel()

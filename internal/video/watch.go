@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"longhaul/internal/spell"
 )
 
 // How long a provider may take with what should be there at once.
@@ -19,6 +21,20 @@ type Watch struct {
 	Succeeded time.Time `json:"succeeded,omitzero"`
 	Words     []string  `json:"words,omitempty"`  // that were not understood
 	Misses    int       `json:"misses,omitempty"` // in a row: see Miss
+
+	Age spell.Spell `json:"age,omitzero"` // of the job
+}
+
+// mostBetween is the longest that is believed to lie between two polls: a clock that was set, or a time without workers, takes no more
+// of a job's time.
+const mostBetween = 10 * time.Minute
+
+// Aged is how old a job is by now that was made at a time.
+func (w *Watch) Aged(since, now time.Time) time.Duration {
+	if !w.Age.Begun() {
+		w.Age = spell.Since(since, now)
+	}
+	return w.Age.Look(now, mostBetween)
 }
 
 // mostWords is how many words that are not understood are worth telling of one job.
@@ -54,7 +70,7 @@ func (w *Watch) See(job Job, at time.Time) (next Next, strange bool) {
 		if w.Succeeded.IsZero() {
 			w.Succeeded = at
 		}
-		if job.URL != "" || at.Sub(w.Succeeded) >= Settles {
+		if since := at.Sub(w.Succeeded); job.URL != "" || since >= Settles || since < 0 { // the clock was put back since
 			w.Percent = 100
 			return Fetch, strange
 		}
