@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -96,7 +97,8 @@ func (e *Engine) followAll(ctx context.Context, tenant string, c *crowd) {
 }
 
 // listInto reads the list as far as there may be something new: what runs comes first, then what ended last. A task that ran and was not met
-// yet has ended, and is looked for further on: by a clock that was put back it ended before others that were told of.
+// yet has ended, and is looked for further on: by a clock that was put back it ended before others that were told of. One that is nowhere
+// was deleted in Temporal.
 func (e *Engine) listInto(ctx context.Context, tenant string, c *crowd) {
 	var token []byte
 	ran := c.running()
@@ -118,9 +120,10 @@ func (e *Engine) listInto(ctx context.Context, tenant string, c *crowd) {
 		}
 		more := c.take(page, time.Now())
 		if token = answer.GetNextPageToken(); len(token) == 0 || !more && len(ran) == 0 {
-			return
+			break
 		}
 	}
+	c.forget(ran)
 }
 
 // running are the tasks that ran when they were seen last.
@@ -134,6 +137,12 @@ func (c *crowd) running() map[string]bool {
 		}
 	}
 	return ran
+}
+
+func (c *crowd) forget(gone map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.tasks, func(id string, _ member) bool { return gone[id] })
 }
 
 // inList makes the task of a list entry, as the list has it.

@@ -309,6 +309,28 @@ func TestFeed_endsBehindOthers(t *testing.T) {
 	until(true, crowdPage+1)
 }
 
+// A task that was deleted in Temporal while it ran is not looked for any more, page after page.
+func TestFeed_deletedInTemporal(t *testing.T) {
+	t.Parallel()
+	f, engines := newFake(t, 1)
+	gone, there := f.run("acme"), f.run("acme")
+	feed, err := engines[0].AllEvents(t.Context(), "acme", time.Time{})
+	require.NoError(t, err)
+	defer feed.Close()
+	for range 2 {
+		_, err = feed.Next(t.Context())
+		require.NoError(t, err)
+	}
+	f.mu.Lock()
+	delete(f.tasks, gone)
+	f.mu.Unlock()
+	engines[0].tenants.mu.Lock()
+	c := engines[0].tenants.live["acme"]
+	engines[0].tenants.mu.Unlock()
+	require.Eventually(t, func() bool { return len(c.running()) == 1 }, 30*time.Second, 10*time.Millisecond)
+	require.Contains(t, c.running(), there)
+}
+
 // Listeners that left leave nothing behind.
 func TestViews_letGo(t *testing.T) {
 	f, engines := newFake(t, 1)
