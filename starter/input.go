@@ -106,9 +106,13 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 			return nil, fmt.Errorf("%s %w", name, err)
 		}
 	}
-	if form := fileForm(fields["output"], o.output); form != "" && input["output"] == nil {
-		if input["output"], err = json.Marshal(form); err != nil {
-			return nil, err
+	if input["output"] == nil {
+		form, err := fileForm(fields["output"], o.output)
+		if err != nil {
+			return nil, fmt.Errorf("--output: a task of kind %s %w", kind.Name, err)
+		}
+		if form != "" {
+			input["output"], _ = json.Marshal(form) // a text always marshals
 		}
 	}
 	if len(sources) == 0 {
@@ -134,13 +138,17 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 	return json.Marshal(input)
 }
 
-// fileForm is the form of a file of results that its name asks for, of those that a kind can write; "" for none.
-func fileForm(output field, name string) string {
+// fileForm is the form of a file of results that its name asks for, of those that a kind can write; "" for none. What would be written into
+// a file whose name promises another form is refused.
+func fileForm(output field, name string) (string, error) {
 	form := strings.TrimPrefix(filepath.Ext(name), ".")
-	if !slices.Contains(output.Enum, form) {
-		return ""
+	switch {
+	case slices.Contains(output.Enum, form):
+		return form, nil
+	case len(output.Enum) == 0, slices.Contains([]string{"", "json", "txt", "ndjson"}, form):
+		return "", nil // .json saves the receipt
 	}
-	return form
+	return "", fmt.Errorf("writes no %s, but %s: name the file so, or choose with --set output=FORM", form, strings.Join(output.Enum, ", "))
 }
 
 // withFile adds the one file of rows that a kind takes.

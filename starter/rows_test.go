@@ -78,6 +78,12 @@ func TestRows_result(t *testing.T) {
 	code, _, errOut = d.run("submit", "embed", d.write("a.csv", "text\nx\n"), "--output", "parquet")
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errOut, "--set output=FORM")
+	for _, name := range []string{"e.csv", "e.xlsx"} {
+		code, _, errOut = d.run("submit", "embed", d.write("a.csv", "text\nx\n"), "--watch", "--output", filepath.Join(d.dir, name))
+		require.Equal(t, exitUsage, code)
+		require.Contains(t, errOut, "a task of kind embed writes no "+name[2:]+", but jsonl, parquet, npy")
+		require.NoFileExists(t, filepath.Join(d.dir, name))
+	}
 	code, _, errOut = d.run("submit", "generate", "a.csv", "b.csv", "--template", "x")
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errOut, "one file of rows")
