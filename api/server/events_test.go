@@ -317,21 +317,21 @@ func TestPR05_listenersLeave(t *testing.T) {
 }
 
 // serveOne serves a task that has just been created.
-func serveOne(t *testing.T) (created task.Task, address string, stop func() error) {
+func serveOne(t *testing.T) (tasks *servertest.Tasks, created task.Task, address string, stop func() error) {
 	t.Helper()
-	tasks := servertest.NewTasks()
+	tasks = servertest.NewTasks()
 	h, err := server.New(servertest.Parts(t, tasks))
 	require.NoError(t, err)
 	address, stop = serve(t, h)
 	created, _, err = tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
 	require.NoError(t, err)
-	return created, address, stop
+	return tasks, created, address, stop
 }
 
 // DP-03: a stop ends fifty streams at once, with a word about when to come back, answers fifty long polls, and leaves uploads their time.
 func TestDP03_stop(t *testing.T) {
 	t.Parallel()
-	created, address, stop := serveOne(t)
+	tasks, created, address, stop := serveOne(t)
 	var all sync.WaitGroup
 	ends, polls, uploads := make(chan string, 50), make(chan int, 50), make(chan int, 5)
 	for range 50 {
@@ -367,7 +367,7 @@ func TestDP03_stop(t *testing.T) {
 		_, err := body.Write([]byte("half of it, "))
 		require.NoError(t, err)
 	}
-	time.Sleep(200 * time.Millisecond) // so that all polls are there
+	require.Eventually(t, func() bool { return tasks.Waiters() == 50 }, 30*time.Second, time.Millisecond, "all polls are there")
 	began := time.Now()
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
@@ -451,7 +451,7 @@ func TestSocket(t *testing.T) {
 
 func TestSocket_stop(t *testing.T) {
 	t.Parallel()
-	created, address, stop := serveOne(t)
+	_, created, address, stop := serveOne(t)
 	conn, _, err := openSocket(t, "http://"+address, created.ID, "http://"+address)
 	require.NoError(t, err)
 	_, _, err = conn.Read(t.Context())

@@ -124,6 +124,7 @@ func TestGet_longPoll(t *testing.T) {
 	answers := make(chan reply, 2)
 	go func() { answers <- a.do("GET", "/v1/tasks/"+id+"?wait=60s", nil, "") }()
 	go func() { answers <- a.do("GET", "/v1/tasks/"+id+"?wait=60&after_revision=1", nil, "") }()
+	require.Eventually(t, func() bool { return a.tasks.Waiters() == 2 }, 30*time.Second, time.Millisecond)
 	require.Never(t, func() bool { return len(answers) > 0 }, 100*time.Millisecond, 20*time.Millisecond)
 	a.tasks.Change(id, func(t *task.Task) { t.Status = task.Processing })
 	for range 2 {

@@ -29,6 +29,19 @@ func (f *Tasks) Listeners() int {
 	return f.listeners
 }
 
+// Waiters is how many long polls wait.
+func (f *Tasks) Waiters() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiters
+}
+
+func (f *Tasks) wait(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiters += n
+}
+
 // Events follows a task.
 func (f *Tasks) Events(ctx context.Context, tenant, id string, after int64) (task.Feed, error) {
 	t, err := f.Get(ctx, tenant, id)

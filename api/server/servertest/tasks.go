@@ -29,6 +29,7 @@ type Tasks struct {
 
 	texts     []written
 	listeners int
+	waiters   int
 }
 
 type record struct {
@@ -136,6 +137,8 @@ func (f *Tasks) Get(_ context.Context, tenant, id string) (task.Task, error) {
 
 // Wait waits for a change.
 func (f *Tasks) Wait(ctx context.Context, tenant, id string, after int64) (task.Task, error) {
+	f.wait(+1)
+	defer f.wait(-1)
 	for {
 		f.mu.Lock()
 		r, err := f.find(tenant, id)
