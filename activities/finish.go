@@ -135,8 +135,8 @@ func (a *Activities) storeReport(ctx context.Context, t Task, name, text string)
 	return a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, name), markdownType, []byte(text))
 }
 
-// open is an item that has no outcome.
-func open(index int, name string, why *task.Error) task.Item {
+// undone is an item that has no outcome.
+func undone(index int, name string, why *task.Error) task.Item {
 	item := task.Item{ID: strconv.Itoa(index), Index: index, Name: name, Status: task.ItemFailed, Error: why}
 	switch {
 	case why == nil:

@@ -80,7 +80,7 @@ func (a *Activities) FinishQA(ctx context.Context, req FinishQARequest) (Finishe
 	}
 	items := make([]task.Item, len(in.Questions))
 	for i, question := range in.Questions {
-		items[i] = open(i, task.Brief(question), req.Rest)
+		items[i] = undone(i, task.Brief(question), req.Rest)
 	}
 	for _, cut := range req.Cut {
 		items[cut.Index].Usage, items[cut.Index].Attempts = cut.Usage, cut.Calls

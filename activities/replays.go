@@ -205,7 +205,7 @@ func (a *Activities) FinishReplays(ctx context.Context, req FinishReplaysRequest
 	defer heart.Stop()
 	items := make([]task.Item, len(req.IDs))
 	for i, id := range req.IDs {
-		items[i] = open(i, id, req.Rest)
+		items[i] = undone(i, id, req.Rest)
 	}
 	finished, err := a.closeItems(ctx, heart, req.Task, items)
 	if err != nil {

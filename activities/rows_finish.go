@@ -137,7 +137,7 @@ func (c *rowsClosing) one(ctx context.Context, v *shardView, i int, out, bad row
 		return err
 	}
 	if item.Status == task.ItemPending {
-		rest := open(item.Index, item.Name, c.rest)
+		rest := undone(item.Index, item.Name, c.rest)
 		item.Status, item.Error = rest.Status, rest.Error
 	}
 	c.count(item)

@@ -80,7 +80,7 @@ func (a *Activities) unsettled(ctx context.Context, req FinishRequest) ([]task.I
 			return nil, err
 		}
 		for _, work := range p.Documents {
-			items = append(items, open(len(items), work.Label, req.Rest))
+			items = append(items, undone(len(items), work.Label, req.Rest))
 		}
 	}
 	for _, cut := range req.Cut {

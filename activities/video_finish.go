@@ -75,7 +75,7 @@ func (a *Activities) FinishVideo(ctx context.Context, req FinishVideoRequest) (F
 func (r FinishVideoRequest) unsettled() []task.Item {
 	items := make([]task.Item, len(r.Names))
 	for i, name := range r.Names {
-		items[i] = open(i, name, r.Rest)
+		items[i] = undone(i, name, r.Rest)
 	}
 	for _, cut := range r.Cut {
 		item := &items[cut.Index]
