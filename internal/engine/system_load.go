@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -101,10 +102,21 @@ func quantile(all []float64, q float64) *float64 {
 	return &all[int(q*float64(len(all)-1)+0.5)]
 }
 
-// Blocked counts the tasks that the workers that run cannot go on with, as far as Temporal has marked them.
-func (e *Engine) Blocked(ctx context.Context) (int64, error) {
+// mostBlocked is how far blocked tasks are counted: by then what matters is that there are many.
+const mostBlocked = 1000
+
+// Blocked counts the tasks that the workers that run cannot go on with, or with a part of them, as far as Temporal has marked them.
+func (e *Engine) Blocked(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
-	answer, err := e.count(ctx, "TemporalReportedProblems IN ('category=WorkflowTaskFailed', 'category=WorkflowTaskTimedOut') AND ExecutionStatus = 'Running'")
-	return answer.GetCount(), err
+	list, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: e.Namespace, PageSize: mostBlocked,
+		Query: "TemporalReportedProblems IN ('category=WorkflowTaskFailed', 'category=WorkflowTaskTimedOut') AND ExecutionStatus = 'Running'",
+	})
+	tasks := map[string]bool{}
+	for _, w := range list.GetExecutions() {
+		id, _, _ := strings.Cut(w.GetExecution().GetWorkflowId(), ".") // a part's id is its task's, a dot, and which it is
+		tasks[id] = true
+	}
+	return len(tasks), err
 }
