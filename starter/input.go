@@ -158,10 +158,10 @@ func (c *cli) withFile(ctx context.Context, input map[string]json.RawMessage, so
 	}
 	if sources[0] == "-" {
 		name, err := c.kept()
+		defer func() { _ = os.Remove(name) }() // half of it, too
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = os.Remove(name) }()
 		sources = []string{name}
 	}
 	documents, err := c.documents(ctx, sources)

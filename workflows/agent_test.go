@@ -532,34 +532,45 @@ func TestAgent_budgetOfTasks(t *testing.T) {
 func TestAgent_budgetOfTasksOfATurn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.price(t, 1)
-	run := func(text string) llmtest.ToolCall {
-		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":"summary","input":{"documents":[{"text":%q}]}}`, text)}
+	var calls []llmtest.ToolCall
+	for _, text := range []string{"The harbour was rebuilt.", "The bridge was closed.", "The tower fell."} {
+		calls = append(calls, runsTask("summary", fmt.Sprintf(`{"documents":[{"text":%q}]}`, text)))
 	}
-	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
-	facts.Budget = 150
-	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-		switch {
-		case strings.Contains(c.Prompt, "did not succeed: the budget of 150 is used up"):
-			return says("so far")
-		case len(c.Tools) > 0:
-			return llmtest.ToolCalls(llmtest.Usage{Input: 10}, run("The harbour was rebuilt."), run("The bridge was closed."), run("The tower fell."))
-		}
-		return says("A summary.") // for 110
-	})
+	facts := b.startSpender(t, 150, calls, func(llmtest.Call) llmtest.Reply { return says("A summary.") })
 	s := b.run(facts)
 	require.InDelta(t, 220, s.Started.Cost.Amount, 0.001, "the second found some of it left, the third nothing")
 	require.Equal(t, "so far", b.agentOutput().Report)
 	require.Contains(t, b.agentOutput().Stopped, "budget")
 }
 
+// startSpender starts an agent with a budget of 150 that starts tasks in its first turn, for 10. Each call of theirs costs 110. It reports when it hears
+// that a budget is used up: its own, or the rest that a task had.
+func (b *bench) startSpender(t *testing.T, usedUp int, calls []llmtest.ToolCall, answer func(llmtest.Call) llmtest.Reply) workflows.Facts {
+	t.Helper()
+	b.price(t, 1)
+	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
+	facts.Budget = 150
+	b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		switch {
+		case strings.Contains(c.Prompt, fmt.Sprintf("did not succeed: the budget of %d is used up", usedUp)):
+			return says("so far")
+		case len(c.Tools) > 0:
+			return llmtest.ToolCalls(llmtest.Usage{Input: 10}, calls...)
+		}
+		return answer(c)
+	})
+	return facts
+}
+
+// runsTask is a call that starts a task.
+func runsTask(kind, input string) llmtest.ToolCall {
+	return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":%q,"input":%s}`, kind, input)}
+}
+
 // A task that an agent starts asks the agent's model, unless its kind asks one of another sort. One whose cost cannot be counted is not started where
 // there is a budget.
 func TestAgent_modelsOfTasks(t *testing.T) {
 	t.Parallel()
-	run := func(kind, input string) llmtest.ToolCall {
-		return llmtest.ToolCall{Name: "run_task", Arguments: fmt.Sprintf(`{"kind":%q,"input":%s}`, kind, input)}
-	}
 	for name, budget := range map[string]float64{"without a budget": 0, "with a budget": 1000} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -575,7 +586,7 @@ func TestAgent_modelsOfTasks(t *testing.T) {
 				case len(c.Results) > 0:
 					return says(strings.Join(c.Results, "; "))
 				case len(c.Tools) > 0:
-					return llmtest.ToolCalls(llmtest.Usage{Input: 10}, run("embed", `{"rows":["a lamp"]}`), run("video", `{"prompt":"a sea"}`), run("generate", `{"rows":["a lamp"],"template":"Write."}`))
+					return llmtest.ToolCalls(llmtest.Usage{Input: 10}, runsTask("embed", `{"rows":["a lamp"]}`), runsTask("video", `{"prompt":"a sea"}`), runsTask("generate", `{"rows":["a lamp"],"template":"Write."}`))
 				case len(c.Inputs) > 0:
 					return llmtest.Reply{}
 				}
@@ -602,7 +613,7 @@ func TestAgent_modelsOfTasks(t *testing.T) {
 // What a task costs that failed, or that was cancelled with the agent, counts as well.
 func TestAgent_costOfTasksThatFail(t *testing.T) {
 	t.Parallel()
-	run := llmtest.ToolCalls(llmtest.Usage{Input: 10}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."},{"text":"The bridge was closed."}]}}`})
+	calls := []llmtest.ToolCall{runsTask("summary", `{"documents":[{"text":"The harbour was rebuilt."},{"text":"The bridge was closed."}]}`)}
 	tests := map[string]struct {
 		bridge llmtest.Reply
 		cancel bool
@@ -615,16 +626,8 @@ func TestAgent_costOfTasksThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			b.price(t, 1)
-			facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, says("never"))
-			facts.Budget = 150
-			b.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-				switch {
-				case strings.Contains(c.Prompt, "did not succeed: the budget of 140 is used up"):
-					return says("so far")
-				case len(c.Tools) > 0:
-					return run
-				case strings.Contains(c.Prompt, "The bridge"):
+			facts := b.startSpender(t, 140, calls, func(c llmtest.Call) llmtest.Reply {
+				if strings.Contains(c.Prompt, "The bridge") {
 					return test.bridge
 				}
 				return says("A harbour.")
