@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"longhaul/internal/document"
+	"longhaul/internal/retrieval"
 	"longhaul/internal/router"
 	"longhaul/internal/rows"
 	"longhaul/internal/storage"
@@ -40,7 +41,7 @@ type Activities struct {
 	Meter         Meter
 	Log           *slog.Logger
 
-	shelf   shelf
+	Indexes *retrieval.Cache
 	plans   rowPlans
 	pace    rows.Pace // of the journals of rows
 	endings endings

@@ -26,7 +26,7 @@ func (r *toolRun) search(ctx context.Context) (tool.Result, error) {
 	if want.Limit == 0 {
 		want.Limit = foundPassages
 	}
-	index, err := r.shelf.get("agent/"+r.Task.ID, func() (*retrieval.Index, error) { return r.indexOf(context.WithoutCancel(ctx)) })
+	index, err := r.Indexes.Get("agent/"+r.Task.ID, func() (*retrieval.Index, error) { return r.indexOf(context.WithoutCancel(ctx)) })
 	if err != nil {
 		return tool.Result{}, err
 	}

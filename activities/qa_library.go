@@ -149,11 +149,11 @@ func (a *Activities) index(ctx context.Context, p qaPaper, vectors bool) (*retri
 	}
 	sum := sha256.Sum256(names)
 	key := hex.EncodeToString(sum[:])
-	words, err := a.shelf.get(key, func() (*retrieval.Index, error) { return a.loadTexts(context.WithoutCancel(ctx), p) })
+	words, err := a.Indexes.Get(key, func() (*retrieval.Index, error) { return a.loadTexts(context.WithoutCancel(ctx), p) })
 	if err != nil || !vectors {
 		return words, err
 	}
-	return a.shelf.get(key+" "+p.Model, func() (*retrieval.Index, error) {
+	return a.Indexes.Get(key+" "+p.Model, func() (*retrieval.Index, error) {
 		found, err := a.loadVectors(context.WithoutCancel(ctx), p)
 		if err != nil {
 			return nil, err

@@ -1,11 +1,8 @@
 package activities
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,51 +13,6 @@ import (
 
 func library(text string) *retrieval.Index {
 	return retrieval.New([]retrieval.Text{{Name: "a", Markdown: text, Passages: []document.Chunk{{End: len(text), Tokens: 1}}}})
-}
-
-// Whoever asks at the same time gets the same index, loaded once; a failure is not kept.
-func TestShelf(t *testing.T) {
-	t.Parallel()
-	var s shelf
-	_, err := s.get("a", func() (*retrieval.Index, error) { return nil, errors.New("down") })
-	require.ErrorContains(t, err, "down")
-	var loads atomic.Int64
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			x, err := s.get("a", func() (*retrieval.Index, error) {
-				loads.Add(1)
-				return library("lamp"), nil
-			})
-			if err != nil || x.Len() != 1 {
-				t.Errorf("got %v, %v", x, err)
-			}
-		})
-	}
-	all.Wait()
-	require.EqualValues(t, 1, loads.Load())
-}
-
-// Memory is bounded: those that were not used for longest go first, and the newest stays whatever its size.
-func TestShelf_letsGo(t *testing.T) {
-	t.Parallel()
-	s := shelf{most: 1000}
-	large := strings.Repeat(" ", 400)
-	put := func(key string) {
-		_, err := s.get(key, func() (*retrieval.Index, error) { return library(large), nil })
-		require.NoError(t, err)
-	}
-	put("a")
-	put("b")
-	put("a")
-	put("c")
-	require.True(t, s.take("a") != nil)
-	require.True(t, s.take("b") == nil)
-	require.True(t, s.take("c") != nil)
-	_, err := s.get("huge", func() (*retrieval.Index, error) { return library(strings.Repeat(" ", 2000)), nil })
-	require.NoError(t, err)
-	require.True(t, s.take("huge") != nil)
-	require.Len(t, s.held, 1)
 }
 
 // Vectors of many small texts are asked for together, those of a large one in runs.
