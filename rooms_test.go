@@ -21,7 +21,8 @@ const module = "longhaul"
 // shut says which doors of a room are locked: what its code, tests aside, may not import. A room
 // covers the folders below it, and a forbidden import the packages below it.
 var shut = map[string][]string{
-	"internal/task": {module, "github.com", "golang.org", "go.temporal.io"},
+	"internal/task":          {module, "github.com", "golang.org", "go.temporal.io"},
+	"internal/localtemporal": {module, "github.com", "golang.org", "go.temporal.io"},
 
 	"internal/router":    outOf("internal/llm/openai", "internal/document", "internal/storage", "internal/config", "go.temporal.io"),
 	"internal/llm":       outOf("internal/document", "internal/storage", "internal/video", "go.temporal.io"),
@@ -59,7 +60,7 @@ var shut = map[string][]string{
 // outOf locks a room of technology against the rooms above it and against what else is named.
 func outOf(others ...string) []string {
 	all := []string{"go.temporal.io/sdk/worker", "github.com/gin-gonic/gin"}
-	for _, room := range []string{"api", "worker", "starter", "dev", "workflows", "activities", "internal/app", "internal/engine"} {
+	for _, room := range []string{"api", "worker", "starter", "dev", "e2e", "workflows", "activities", "internal/app", "internal/engine"} {
 		all = append(all, module+"/"+room)
 	}
 	for _, other := range others {
@@ -73,13 +74,15 @@ func outOf(others ...string) []string {
 
 // doorkeepers are the rooms that only those named may enter, tests aside.
 var doorkeepers = map[string][]string{
-	"api":          {"api", "internal/app", "dev"},
-	"internal/app": {"internal/app", "api", "worker", "starter", "dev"},
-	"worker":       {},
-	"starter":      {},
-	"dev":          {},
-	"temporal":     {},
-	"tools":        {},
+	"api":                    {"api", "internal/app", "dev"},
+	"internal/localtemporal": {"dev"},
+	"internal/app":           {"internal/app", "api", "worker", "starter", "dev"},
+	"worker":                 {},
+	"starter":                {},
+	"dev":                    {},
+	"e2e":                    {},
+	"temporal":               {},
+	"tools":                  {},
 }
 
 func TestRooms_lockedDoors(t *testing.T) {

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/task"
+)
+
+// check looks at the tasks some time after their end.
+func (ms *moments) check() {
+	var took []time.Duration
+	after := map[task.State]int{}
+	for _, m := range ms.all {
+		after[m.last.Status]++
+		m.stays()
+		m.adds()
+		if m.last.Status == task.Cancelled {
+			took = append(took, m.ended.Sub(m.asked))
+		}
+	}
+	slices.Sort(took)
+	require.NotEmpty(ms.t, took)
+	ms.t.Logf("%d tasks ended as %v; those that were cancelled %.1f s after it in the median, %.1f s at most",
+		len(ms.all), after, took[len(took)/2].Seconds(), took[len(took)-1].Seconds())
+}
+
+// stays checks that the task is what it was when it ended, and that no call began later.
+func (m *moment) stays() {
+	now, err := m.client.Get(m.soon(), m.id)
+	require.NoError(m.t, err)
+	require.Equal(m.t, m.last, now, "an ended task does not change")
+	if !m.asked.IsZero() { // it may have been done before
+		require.Contains(m.t, []task.State{task.Cancelled, task.Succeeded}, now.Status, "%+v", now.Error)
+	}
+	for _, call := range m.provider.CallsWith(m.mark()) {
+		require.False(m.t, call.Began.After(m.ended), "a call began %s after the end of %s", call.Began.Sub(m.ended), m.id)
+	}
+	for _, call := range m.videos.Starts(m.mark()) {
+		require.False(m.t, call.At.After(m.ended), "a job was submitted %s after the end of %s", call.At.Sub(m.ended), m.id)
+	}
+	status, body := m.post("/v1/tasks/"+m.id+"/cancel", "")
+	require.Equal(m.t, http.StatusOK, status, body)
+}
+
+// adds checks that the counts of the task are those of its items.
+func (m *moment) adds() {
+	counts := task.Counts{}
+	for _, item := range m.everyItem(m.id) {
+		counts.Total++
+		switch item.Status {
+		case task.ItemSucceeded:
+			counts.Succeeded++
+		case task.ItemCancelled:
+			counts.Cancelled++
+		default:
+			require.Failf(m.t, "an item without an outcome", "%s: %+v", m.id, item)
+		}
+	}
+	if counts.Total > 0 { // one that was cancelled before its items were known has none
+		require.Equal(m.t, m.last.Progress.Counts, counts)
+	}
+}
+
+// costs compares what the task says that it used with the journals. What was on its way when the cancel came is the one thing they may differ in: the
+// provider thinks that an answer was through and the worker has not read it, or the call was begun and did not arrive. Either is counted as unmetered.
+func (m *moment) costs() (calls, told, unmetered int) {
+	u := m.last.Usage
+	unmetered = int(u.UnmeteredCalls)
+	if m.last.Kind == "video" {
+		n := m.charged()
+		return n, n, unmetered
+	}
+	for _, call := range m.provider.CallsWith(m.mark()) {
+		calls++
+		if call.Told != (llmtest.Usage{}) {
+			told++
+		}
+	}
+	tokens := int(u.InputTokens + u.OutputTokens + u.WastedTokens)
+	require.Zero(m.t, tokens%callTokens, "%+v", u)
+	metered := tokens / callTokens
+	why := fmt.Sprintf("%s: %d calls, %d told, %+v", m.last.Kind, calls, told, u)
+	require.LessOrEqual(m.t, metered, told, why)
+	require.LessOrEqual(m.t, told-metered, unmetered, "an answer that was told is not booked: %s", why)
+	require.LessOrEqual(m.t, calls, metered+unmetered, "a call is not counted: %s", why)
+	require.LessOrEqual(m.t, metered+unmetered, calls+callsAtOnce, why)
+	return calls, told, unmetered
+}
+
+// charged checks the cost of a task of videos, and gives how many jobs are charged for.
+func (m *moment) charged() (n int) {
+	for _, job := range m.videos.Jobs(m.mark()) {
+		if job.Told != "cancelled" {
+			n++
+		}
+	}
+	const each = 0.5 // five seconds
+	booked := 0.0
+	if m.last.Usage.Cost != nil {
+		booked = m.last.Usage.Cost.Amount / each
+	}
+	require.LessOrEqual(m.t, booked, float64(n)+1e-9, "%+v", m.last.Usage)
+	require.LessOrEqual(m.t, float64(n), booked+float64(m.last.Usage.UnmeteredCalls)+1e-9, "%+v", m.last.Usage)
+	return n
+}

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/task"
+)
+
+// CA-01: a cancel closes the calls that run, whether bytes come or not, and ends the waits of those that do not.
+func TestCA01_cancelReachesTheCalls(t *testing.T) {
+	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=50")
+	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
+	s.provider.On("[doc-001]", llmtest.Reply{End: llmtest.Silence})
+	s.provider.On("[doc-002]", llmtest.Stream(llmtest.Delta("All is ", "")).Then(llmtest.Ping))
+	s.provider.On("[doc-003]", llmtest.Fail(http.StatusInternalServerError, "oops")) // it waits for its next attempt
+	s.provider.On("[doc-004]", llmtest.RateLimit(600))                               // likewise, and with it all that come later
+	id := s.submit(notes(6))
+	require.NoError(t, s.provider.WaitFor(s.soon(), 5))
+	asked := time.Now()
+	now, err := s.client.Cancel(s.soon(), id)
+	require.NoError(t, err)
+	require.Equal(t, task.Cancelling, now.Status)
+	saga := saga{id: id}
+	require.NoError(t, s.provider.WaitGone(s.soon(), 3))
+	t.Logf("sockets closed %.1f s after the cancel", time.Since(asked).Seconds())
+	done, err := s.client.Watch(s.soon(), id, func(now task.Task) { require.NoError(t, saga.next(now)) })
+	require.NoError(t, err)
+	require.Equal(t, task.Cancelled, done.Status)
+	made := s.provider.Counts().Total
+	time.Sleep(3 * time.Second) // longer than any wait for a next attempt that there was
+	require.Equal(t, made, s.provider.Counts().Total)
+}
+
+// CA-02: what is cancelled while it waits for its turn or its time makes no call.
+func TestCA02_cancelOfWhatWaits(t *testing.T) {
+	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1")
+	s.provider.On("[first]", llmtest.Reply{}.After(4*time.Second))
+	one := func(text string, more map[string]any) string {
+		return s.begin("summary", task.SummaryInput{Documents: []task.Document{{Text: text}}}, more)
+	}
+	first := one("[first] note", nil)
+	require.NoError(t, s.provider.WaitFor(s.soon(), 1))
+	queued, delayed := one("[queued] note", nil), one("[delayed] note", map[string]any{"delay": "6s"})
+	for _, id := range []string{queued, delayed} {
+		_, err := s.client.Cancel(s.soon(), id)
+		require.NoError(t, err)
+	}
+	for _, id := range []string{queued, delayed} {
+		done := s.finish(id)
+		require.Equal(t, task.Cancelled, done.Status)
+		status, _ := s.post("/v1/tasks/"+id+"/cancel", "")
+		require.Equal(t, http.StatusOK, status, "again: it changes nothing")
+		for _, other := range []string{strings.ToUpper(id), strings.ReplaceAll(id, "_", ""), id + "x"} {
+			status, _ = s.post("/v1/tasks/"+other+"/cancel", "")
+			require.Equal(t, http.StatusNotFound, status, other)
+		}
+	}
+	require.Equal(t, task.Full, s.finish(first).Outcome)
+	time.Sleep(4 * time.Second) // the start time of the delayed one has come
+	require.Equal(t, 1, s.provider.Counts().Total)
+}
+
+// CA-06: a cancel and a deadline keep what was paid for: a result with what is done, and with a line for what is not.
+func TestCA06_whatIsPaidForStays(t *testing.T) {
+	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=100") // room for all that hang
+	for i := 60; i < 100; i++ {
+		s.provider.On(fmt.Sprintf("row %06d.", i), llmtest.Reply{End: llmtest.Silence})
+	}
+	rows := s.generate(100)
+	cancelled := s.begin("generate", rows, nil)
+	late := s.begin("generate", rows, map[string]any{"deadline": "25s"})
+	require.Eventually(t, func() bool { return s.items(cancelled, "succeeded") == 60 }, time.Minute, 100*time.Millisecond)
+	_, err := s.client.Cancel(s.soon(), cancelled)
+	require.NoError(t, err)
+	for id, word := range map[string]string{cancelled: "cancelled", late: "failed"} {
+		done := s.finish(id)
+		require.Equal(t, task.Partial, done.Outcome)
+		lines := s.results(id, "results.jsonl")
+		require.Len(t, lines, 100)
+		for i, line := range lines {
+			if i < 60 {
+				require.Equal(t, "succeeded", line.Status)
+				continue
+			}
+			require.Equal(t, word, line.Status)
+			require.NotEmpty(t, line.Error)
+		}
+		require.Equal(t, 60, done.Progress.Counts.Succeeded)
+		require.EqualValues(t, 60, done.Usage.Requests)
+		require.Equal(t, done.Usage, s.rowsReceipt(id).Usage)
+	}
+	require.Equal(t, task.DeadlineExceeded, s.finish(late).Error.Code)
+}
+
+// CA-05: nothing that comes late brings a cancelled task back: no answer of a person, no pause, no result of a call.
+func TestCA05_cancelledStaysCancelled(t *testing.T) {
+	d := newDesk(t)
+	s := newStack(t, d.private())
+	s.plan(uses("pay", "one"), says("done"))
+	id := s.submitAgent(task.AgentInput{Goal: "pay", Tools: []task.ToolSpec{d.tool("pay", "POST", task.Always)}})
+	request := s.asked(id)
+	_, err := s.client.Cancel(s.soon(), id)
+	require.NoError(t, err)
+	done := s.finish(id)
+	require.Equal(t, task.Cancelled, done.Status)
+	for path, body := range map[string]string{
+		"input": fmt.Sprintf(`{"request":%q,"action":"approve"}`, request.ID), "pause": "", "resume": "",
+	} {
+		status, answer := s.post("/v1/tasks/"+id+"/"+path, body)
+		require.Equal(t, http.StatusConflict, status, "%s: %s", path, answer)
+	}
+	now, err := s.client.Get(s.soon(), id)
+	require.NoError(t, err)
+	require.Equal(t, done, now)
+	require.Empty(t, d.made())
+}

@@ -1,0 +1,198 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/task"
+)
+
+// audit compares what everybody says once all is over.
+func (c *chaos) audit(fates []*fate) {
+	listed := c.listed()
+	var used task.Usage
+	count := 0
+	for _, f := range fates {
+		for _, id := range f.ids {
+			count++
+			t := c.agrees(id, f, listed)
+			if f.kind != "video" { // whose tokens are of another provider
+				used = used.Add(t.Usage)
+			}
+		}
+		c.endedWell(f)
+	}
+	require.Len(c.t, listed, count, "there are as many tasks as were submitted")
+	c.unsafeOnce()
+	c.paidOnce(used)
+}
+
+// listed reads the whole list of tasks, which is a moment behind.
+func (c *chaos) listed() map[string]task.Task {
+	all := map[string]task.Task{}
+	require.Eventually(c.t, func() bool {
+		clear(all)
+		open := 0
+		for cursor := ""; ; {
+			page, err := c.client.List(c.soon(), task.Filter{Limit: 100, Cursor: cursor})
+			require.NoError(c.t, err)
+			for _, t := range page.Data {
+				require.NotContains(c.t, all, t.ID, "listed twice")
+				all[t.ID] = t
+				if !t.Done {
+					open++
+				}
+			}
+			if page.NextCursor == nil {
+				return open == 0
+			}
+			cursor = *page.NextCursor
+		}
+	}, 30*time.Second, 500*time.Millisecond, "tasks are listed as running that have ended")
+	return all
+}
+
+// agrees checks that list, status, items and result say the same of a task.
+func (c *chaos) agrees(id string, f *fate, listed map[string]task.Task) task.Task {
+	t, err := c.client.Get(c.soon(), id)
+	require.NoError(c.t, err)
+	require.True(c.t, t.Done, "%s %s is %s", f.kind, id, t.Status)
+	require.Equal(c.t, t.Status, listed[id].Status)
+	require.Equal(c.t, t.Revision, listed[id].Revision)
+	require.Equal(c.t, t.Usage, listed[id].Usage)
+	counts := task.Counts{}
+	var sum task.Usage
+	for i, item := range c.everyItem(id) {
+		require.Equal(c.t, i, item.Index, "%s %s", f.kind, id)
+		counts.Total++
+		switch item.Status {
+		case task.ItemSucceeded:
+			counts.Succeeded++
+		case task.ItemFailed:
+			counts.Failed++
+		case task.ItemCancelled:
+			counts.Cancelled++
+		default:
+			c.t.Errorf("%s %s: item %d is %s after the end", f.kind, id, i, item.Status)
+		}
+		sum = sum.Add(item.Usage)
+	}
+	if t.Outcome != task.None || counts.Total > 0 {
+		require.Equal(c.t, t.Progress.Counts, counts, "%s %s", f.kind, id)
+	}
+	status, body := c.get("/v1/tasks/" + id + "/result")
+	want := http.StatusOK
+	if t.Outcome == task.None && t.Result == nil && t.ResultRef == nil { // of rows there is a receipt, even if none was reached
+		want = http.StatusConflict
+	}
+	require.Equal(c.t, want, status, "%s %s, %s: %s", f.kind, id, t.Outcome, body)
+	return t
+}
+
+// endedWell checks that a task came to what it must: nothing that failed on the way fails a task.
+func (c *chaos) endedWell(f *fate) {
+	if f.cancel && f.last.Status == task.Cancelled {
+		return
+	}
+	why, _ := json.Marshal(f.last)
+	require.Equal(c.t, task.Full, f.last.Outcome, "%s %s: %s", f.kind, f.last.ID, why)
+	require.Equal(c.t, f.items, f.last.Progress.Counts.Succeeded, "%s", why)
+}
+
+// unsafeOnce checks that no call that changes something was made twice, and no video was paid for twice.
+func (c *chaos) unsafeOnce() {
+	c.desk.mu.Lock()
+	defer c.desk.mu.Unlock()
+	bodies := map[string]int{}
+	for _, call := range c.desk.calls {
+		if call[0] == '{' {
+			bodies[call]++
+			require.Equal(c.t, 1, bodies[call], "%s was done twice", call)
+		}
+	}
+	c.t.Logf("%d calls of tools, %d of them unsafe; videos: %+v", len(c.desk.calls), len(bodies), c.videos.Counts())
+	require.Empty(c.t, c.videos.Repeats())
+	for _, job := range c.videos.Jobs("") {
+		require.Len(c.t, c.videos.Jobs(job.Prompt), 1, "%s was paid for twice", job.Prompt)
+	}
+}
+
+// paidOnce checks that each answer was paid for once, but for those that something took with it, and that the tasks tell exactly what was paid.
+func (c *chaos) paidOnce(used task.Usage) {
+	calls := c.provider.Calls()
+	units := map[string][]llmtest.Call{}
+	var faulty, gone int
+	for _, call := range calls {
+		switch {
+		case c.faulty[call.Number]:
+			faulty++
+		case call.Gone:
+			gone++
+		default:
+			for _, u := range c.units[call.Hash] {
+				units[u] = append(units[u], call)
+			}
+		}
+	}
+	lost, tokens := map[string]int{}, 0
+	for u, paid := range units {
+		for i, call := range paid {
+			if i == len(paid)-1 {
+				tokens += (call.Told.Input + call.Told.Output) / len(c.units[call.Hash])
+				continue
+			}
+			why := c.taken(call)
+			if why == "" {
+				c.t.Errorf("%s was paid for again: %d calls, the first ended %s, on record %s, %+v", u, len(paid),
+					call.Ended.Format(time.StampMilli), c.front.since(call.Hash).Format(time.StampMilli), fates(paid))
+			}
+			lost[why]++
+		}
+	}
+	kinds := map[string]int{}
+	for _, s := range c.strikes {
+		kinds[s.what]++
+	}
+	c.t.Logf("strikes %v; %d calls: %d failed on purpose, %d broken off, answers that a strike took with it: %v; %d requests to the bucket failed",
+		kinds, len(calls), faulty, gone, lost, c.front.refus.Load())
+	require.EqualValues(c.t, tokens, used.InputTokens+used.OutputTokens, "tasks tell what was paid, to the token")
+	require.Zero(c.t, used.WastedTokens)
+}
+
+func fates(calls []llmtest.Call) (all []string) {
+	for _, call := range calls {
+		all = append(all, fmt.Sprintf("%d %s-%s", call.Number, call.Began.Format(time.StampMilli), call.Ended.Format(time.StampMilli)))
+	}
+	return all
+}
+
+// taken says which strike took an answer with it that had arrived; "" if none did. An answer that is on record is safe from all.
+func (c *chaos) taken(call llmtest.Call) string {
+	const writing = 5 * time.Second // at the most, to put an answer on record, on a machine with much to do
+	for _, s := range c.strikes {
+		onRecord := c.front.since(call.Hash)
+		late := call.Ended.After(s.at.Add(-writing)) || c.outage(call.Ended, s.at)
+		switch {
+		case s.what == "worker" && call.Began.Before(s.until) && late && (onRecord.IsZero() || onRecord.After(s.at)):
+			return "worker"
+		case s.what == "temporal" && call.Began.Before(s.until.Add(6*time.Second)) && call.Ended.After(s.at):
+			return "temporal" // it takes calls for lost that are not, and has them made again beside the first
+		}
+	}
+	return ""
+}
+
+// outage reports whether the bucket failed between two moments, so that an answer could not be put on record.
+func (c *chaos) outage(from, to time.Time) bool {
+	for _, s := range c.strikes {
+		if s.what == "bucket" && s.at.Before(to) && s.until.Add(2*time.Second).After(from) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/stretchr/testify/require"
+)
+
+// front is an S3 store that fails when it is told to, and remembers when the answer to which prompt was put on record.
+type front struct {
+	*httptest.Server
+	down  atomic.Bool
+	refus atomic.Int64 // requests that were failed
+
+	mu       sync.Mutex
+	recorded map[string]time.Time // by what names the answer: see recordMark
+}
+
+// recordMark is what names an answer in a ledger.
+var recordMark = regexp.MustCompile(`answer to prompt ([0-9a-f]{12})`)
+
+func newFront(t *testing.T) *front {
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("longhaul"))
+	f := &front{recorded: map[string]time.Time{}}
+	store := gofakes3.New(backend).Server()
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.down.Load() {
+			f.fail(w)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client was killed
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		store.ServeHTTP(w, r)
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/ledger/") {
+			f.note(body)
+		}
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+// fail refuses every other request, and breaks the others off.
+func (f *front) fail(w http.ResponseWriter) {
+	if f.refus.Add(1)%2 == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	http.Error(w, "SlowDown", http.StatusServiceUnavailable)
+}
+
+func (f *front) note(body []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range recordMark.FindAllSubmatch(body, -1) {
+		if _, known := f.recorded[string(m[1])]; !known {
+			f.recorded[string(m[1])] = time.Now()
+		}
+	}
+}
+
+// since is when the answer to a prompt was put on record first; the zero time if it cannot be told.
+func (f *front) since(hash string) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.recorded[hash]
+}
+
+func (f *front) settings() []string {
+	return []string{
+		"AWS_ACCESS_KEY_ID=user", "AWS_SECRET_ACCESS_KEY=secret",
+		"LONGHAUL_BUCKET_URL=s3://longhaul?endpoint=" + f.URL + "&use_path_style=true&region=us-east-1" +
+			"&request_checksum_calculation=when_required&response_checksum_validation=when_required",
+	}
+}

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/api/server/servertest"
+	"longhaul/internal/task"
+)
+
+// snippets are the programs of docs/clients.md, by what runs them.
+func snippets(t *testing.T) map[string]string {
+	text, err := os.ReadFile("../docs/clients.md")
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, found := range regexp.MustCompile("(?s)<!-- run: (\\w+) -->\n```\\w+\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		all[found[1]] = found[2]
+	}
+	require.Len(t, all, 4)
+	return all
+}
+
+// snippet makes the command that runs a program, or says why it cannot.
+func snippet(t *testing.T, language, code string) *exec.Cmd {
+	file := map[string]string{"sh": "a.sh", "go": "main.go", "python3": "a.py", "node": "a.mjs"}[language]
+	path := filepath.Join(t.TempDir(), file)
+	args := []string{path}
+	if language == "go" {
+		args = []string{"run", path} // with the packages of this module
+	}
+	if _, err := exec.LookPath(language); err != nil {
+		t.Skipf("there is no %s on this machine", language)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(code), 0o600))
+	return exec.CommandContext(t.Context(), language, args...)
+}
+
+// The programs of docs/clients.md follow a task to its end: directly, over a proxy that cuts connections again and again, and, the first lines of
+// a stream kept back, by polls. All that they use is there, or they say what is not.
+func TestDocs_clients(t *testing.T) {
+	for language, code := range snippets(t) {
+		for way, proxy := range map[string]func(*testing.T, string) string{
+			"directly": func(_ *testing.T, address string) string { return address },
+			"cut":      cutting, "kept back": keepingBack,
+		} {
+			t.Run(language+" "+way, func(t *testing.T) {
+				t.Parallel()
+				if way == "kept back" && language == "python3" {
+					code = strings.ReplaceAll(code, "timeout=45", "timeout=2")
+				}
+				tasks := servertest.NewTasks()
+				address := proxy(t, servertest.Start(t, servertest.Parts(t, tasks)).URL)
+				created, _, err := tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
+				require.NoError(t, err)
+				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+				defer stop()
+				go func() {
+					for range 25 {
+						time.Sleep(100 * time.Millisecond)
+						tasks.Change(created.ID, func(t *task.Task) { t.Status = task.Processing })
+					}
+					for way == "kept back" && tasks.Listeners() > 0 && ctx.Err() == nil {
+						time.Sleep(50 * time.Millisecond) // until it has given the stream up
+					}
+					tasks.Succeed(created.ID, `{}`, task.Full)
+				}()
+				cmd := snippet(t, language, code)
+				cmd.Env = append(os.Environ(), "API="+address, "ID="+created.ID, "KEY=")
+				out, err := cmd.CombinedOutput()
+				require.NoError(t, err, string(out))
+				require.Contains(t, string(out), "succeeded")
+			})
+		}
+	}
+}
+
+// cutting passes on what it gets, and cuts every connection after a while.
+func cutting(t *testing.T, to string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", strings.TrimPrefix(to, "http://"))
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			time.AfterFunc(700*time.Millisecond, func() { _ = client.Close(); _ = server.Close() })
+			go func() { _, _ = io.Copy(server, client) }()
+			go func() { _, _ = io.Copy(client, server); _ = client.Close() }()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// keepingBack sends an answer on when all of it is there, as proxies do that do not know of streams.
+func keepingBack(t *testing.T, to string) string {
+	target, err := url.Parse(to)
+	require.NoError(t, err)
+	pass := httputil.NewSingleHostReverseProxy(target)
+	pass.ErrorLog, pass.FlushInterval = nil, 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		whole := httptest.NewRecorder()
+		pass.ServeHTTP(whole, r)
+		maps.Copy(w.Header(), whole.Header())
+		w.WriteHeader(whole.Code)
+		_, _ = io.Copy(w, whole.Body)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}

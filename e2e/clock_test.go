@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/localtemporal"
+	"longhaul/internal/task"
+	"longhaul/internal/video/videotest"
+)
+
+var jumpClock = flag.Bool("clock-jump", false, "build all programs with a clock that can be set, which takes minutes, and set it while tasks run")
+
+// jumpyPrograms builds worker, API and Temporal with another time.Now, once, and gives their folder: see testdata/clock/shift.go. Go's own library
+// is left alone, and so are all other builds.
+var jumpyPrograms = sync.OnceValues(func() (string, error) {
+	dir, err := filepath.Abs("../bin/clock")
+	if err != nil {
+		return "", err
+	}
+	overlay, err := layOver(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, args := range [][]string{{"-C", "..", "./worker", "./api"}, {"-C", "../temporal", "."}} {
+		build := append([]string{"build", args[0], args[1], "-overlay", overlay, "-o", dir + "/"}, args[2:]...)
+		if said, err := exec.CommandContext(context.Background(), "go", build...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go %s: %w\n%s", strings.Join(build, " "), err, said)
+		}
+	}
+	return dir, os.Rename(filepath.Join(dir, "temporal"), filepath.Join(dir, localtemporal.ProgramName))
+})
+
+// layOver writes what go build -overlay takes: time.go, under a name that no other build takes for a source, with Now asking shift.go.
+func layOver(dir string) (path string, err error) {
+	root, err := exec.CommandContext(context.Background(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", err
+	}
+	library := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
+	source, err := os.ReadFile(filepath.Join(library, "time.go"))
+	if err != nil {
+		return "", err
+	}
+	const asks = "sec, nsec, mono := runtimeNow()"
+	if strings.Count(string(source), asks) != 1 {
+		return "", fmt.Errorf("time.Now in %s is written in another way: see layOver", library)
+	}
+	shift, err := filepath.Abs("testdata/clock/shift.go")
+	if err != nil {
+		return "", err
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(library, "time.go"): filepath.Join(dir, "time.txt"), filepath.Join(library, "shift.go"): shift,
+	}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, overlay, 0o600); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(filepath.Join(dir, "time.txt"), []byte(strings.Replace(string(source), asks, "sec, nsec, mono := shiftedNow()", 1)), 0o600)
+}
+
+// clock is the clock of some processes: a file that says how far it is off.
+type clock string
+
+func (c clock) set(t testing.TB, off time.Duration) {
+	f, err := os.OpenFile(string(c), os.O_WRONLY|os.O_CREATE, 0o600) // and never shortened: it is mapped
+	require.NoError(t, err)
+	_, err = f.Write(binary.NativeEndian.AppendUint64(nil, uint64(off)))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// newJumpyStack is a stack of which the clock can be set: ours is that of two workers and the API, theirs that of Temporal.
+func newJumpyStack(t *testing.T) (s *stack, videos *videotest.Provider, ours, theirs clock) {
+	built, err := jumpyPrograms()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	ours, theirs = clock(filepath.Join(dir, "ours")), clock(filepath.Join(dir, "theirs"))
+	ours.set(t, 0)
+	theirs.set(t, 0)
+	for name, c := range map[string]clock{"api": ours, "worker": ours, localtemporal.ProgramName: theirs} {
+		script := fmt.Sprintf("#!/bin/sh\nTESTING_CLOCK_SHIFT=%q exec %q \"$@\"\n", c, filepath.Join(built, name))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700)) //nolint:gosec // a program
+	}
+	s, videos = newVideoStack(t, localtemporal.Options{Program: filepath.Join(dir, localtemporal.ProgramName)}, "LONGHAUL_WORKER_LLM_CONCURRENCY=4")
+	s.start("worker")
+	return s, videos, ours, theirs
+}
+
+// The machine's clock is set while tasks run, or that of Temporal alone. Every task ends as it must, its story only goes forward, and nothing is
+// paid for twice but calls that were under way.
+func TestClockJump(t *testing.T) {
+	if !*jumpClock {
+		t.Skip("make clock-jump")
+	}
+	for name, jump := range map[string]struct{ ours, theirs time.Duration }{
+		"an hour forward": {time.Hour, time.Hour}, "a day forward": {24 * time.Hour, 24 * time.Hour}, "a minute back": {-time.Minute, -time.Minute},
+		"Temporal an hour forward": {0, time.Hour}, "Temporal a minute back": {0, -time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, videos, ours, theirs := newJumpyStack(t)
+			ids := s.beforeJump(videos)
+			require.NoError(t, s.provider.WaitFor(s.soon(), 20))
+			theirs.set(t, jump.theirs)
+			ours.set(t, jump.ours)
+			ids = append(ids, s.submit(notes(3)), s.begin("summary", notes(3), map[string]any{"delay": "2s"}))
+			begun := time.Now()
+			for _, id := range ids {
+				s.onlyForward(id)
+			}
+			t.Logf("all ended %s later; the provider: %+v", time.Since(begun).Round(time.Second), s.provider.Counts())
+			require.LessOrEqual(t, s.provider.Counts().Total, 60+8, "calls, and those under way once more")
+			require.Equal(t, 1, videos.Counts().Jobs)
+		})
+	}
+}
+
+// beforeJump starts what is to be under way: 50 calls, one that waits for a rate limit, one whose start is to come, one with a deadline, a video.
+func (s *stack) beforeJump(videos *videotest.Provider) []string {
+	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
+		return llmtest.Reply{}.After(time.Duration(1000+hashOf(c.Hash)%1000) * time.Millisecond)
+	})
+	s.provider.On("[wait]", llmtest.RateLimit(10), llmtest.Reply{})
+	videos.On("[wave-", videotest.Script{Polls: []videotest.Step{videotest.Queued(), videotest.Queued(), videotest.Queued(), videotest.Queued(), {State: "succeeded"}}})
+	deadline := time.Now().Add(48 * time.Hour).UTC().Format(time.RFC3339)
+	text := func(text string) task.SummaryInput {
+		return task.SummaryInput{Documents: []task.Document{{Text: text}}}
+	}
+	return []string{
+		s.film(task.VideoInput{Prompts: prompts(1), Seconds: 5}), s.submit(text("[wait] The lamp was lit.")),
+		s.begin("summary", text("The keeper came down."), map[string]any{"delay": "15s"}),
+		s.begin("summary", text("The keeper climbed up."), map[string]any{"deadline": deadline}), s.submit(notes(50)),
+	}
+}
+
+// onlyForward follows a task to its end and checks what it tells on the way.
+func (s *stack) onlyForward(id string) {
+	s.t.Helper()
+	told := saga{id: id}
+	for begun := time.Now(); !told.seen.Done; time.Sleep(200 * time.Millisecond) {
+		require.Less(s.t, time.Since(begun), 3*time.Minute, "%+v", told.seen)
+		now, err := s.client.Get(s.soon(), id)
+		require.NoError(s.t, err)
+		require.False(s.t, now.UpdatedAt.Before(told.seen.UpdatedAt), "%s after %s", now.UpdatedAt, told.seen.UpdatedAt)
+		require.NoError(s.t, told.next(now))
+	}
+	require.Equal(s.t, task.Full, told.seen.Outcome, "%+v", told.seen.Error)
+	require.False(s.t, told.seen.FinishedAt.Before(told.seen.UpdatedAt))
+}

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"longhaul/activities"
+	"longhaul/internal/cluster"
+	"longhaul/internal/cutoff"
+	"longhaul/internal/document"
+	"longhaul/internal/lane"
+	"longhaul/internal/llm/openai"
+	"longhaul/internal/router"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+	"longhaul/internal/tool"
+	"longhaul/workflows"
+)
+
+// deaf are tools of which the first call looks at nothing and ends when it is released.
+type deaf struct {
+	*tool.Kit
+	calls   atomic.Int64
+	began   chan struct{}
+	release chan struct{}
+	late    chan struct{}
+}
+
+// Run is a tool call.
+func (d *deaf) Run(ctx context.Context, def tool.Definition, call tool.Call) (tool.Result, error) {
+	if d.calls.Add(1) > 1 {
+		return d.Kit.Run(ctx, def, call)
+	}
+	close(d.began)
+	<-d.release // it could as well be a loop
+	defer close(d.late)
+	return tool.Result{Text: "a late result"}, nil
+}
+
+// cuts is a meter that counts.
+type cuts struct{ cut, stuck atomic.Int64 }
+
+func (c *cuts) CutOff(string)         { c.cut.Add(1) }
+func (c *cuts) Stuck(_ string, n int) { c.stuck.Add(int64(n)) }
+
+// A tool that ignores its context keeps neither its slot nor its task: the task ends, the next task of the tenant gets the one
+// slot there is, and what the tool gives later changes nothing.
+func TestCA07_toolThatIgnoresItsContext(t *testing.T) {
+	s := newStack(t)
+	s.worker.kill()
+	kit, err := tool.New(tool.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	d := &deaf{Kit: kit, began: make(chan struct{}), release: make(chan struct{}), late: make(chan struct{})}
+	meter := &cuts{}
+	s.workHere(d, meter)
+	s.plan(sum("6*7"), says("Forty-two."))
+	calculate := task.AgentInput{Goal: "compute", Tools: []task.ToolSpec{{Builtin: "calculator"}}}
+
+	id := s.submitAgent(calculate)
+	<-d.began
+	_, err = s.client.Cancel(s.soon(), id)
+	require.NoError(t, err)
+	done := s.finish(id)
+	require.Equal(t, task.Cancelled, done.Status)
+	require.EqualValues(t, 1, meter.cut.Load())
+	require.EqualValues(t, 1, meter.stuck.Load())
+
+	next := s.finish(s.submitAgent(calculate))
+	require.Equal(t, task.Succeeded, next.Status, "the one slot is free: %v", next.Error)
+
+	close(d.release)
+	<-d.late
+	require.Eventually(t, func() bool { return meter.stuck.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
+	after, err := s.client.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, done.Revision, after.Revision)
+	require.Equal(t, done.Result, after.Result)
+}
+
+// workHere works in this process, with tools of its own and one slot for them.
+func (s *stack) workHere(tools activities.Toolbox, meter cutoff.Meter) {
+	log := slog.New(slog.DiscardHandler)
+	bucket, err := storage.Open(s.t.Context(), "file://"+filepath.Join(s.dir, "bucket"))
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = bucket.Close() })
+	model, err := openai.New(openai.Config{
+		Name: "p", BaseURL: s.provider.URL(), Key: "k", IdleTimeout: time.Minute, TotalTimeout: time.Minute, Log: log,
+	})
+	require.NoError(s.t, err)
+	table, err := router.New("m", &router.Provider{Name: "p", Queue: activities.QueueLLM, Model: model, Lane: lane.New(lane.Limits{})})
+	require.NoError(s.t, err)
+	do := &activities.Activities{
+		Bucket: bucket, Ledger: storage.NewLedger(bucket), Files: storage.NewFiles(bucket), Router: table, Tools: tools, Inputs: workflows.Inputs{},
+		Reader: document.NewExtractor(document.Options{Workers: 1, Log: log}), Fetcher: document.NewFetcher(document.FetchOptions{}),
+		Scratch: s.t.TempDir(), ChunkTokens: 1000, ContextTokens: 10_000, MaxAttempts: 1, Log: log,
+	}
+	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address, Log: log, Payloads: cluster.Payloads(bucket)})
+	require.NoError(s.t, err)
+	s.t.Cleanup(c.Close)
+	for _, queue := range []string{activities.QueueWorkflows, activities.QueueDocuments, activities.QueueLLM, activities.QueueTools} {
+		pool := worker.New(c.Client, queue, worker.Options{
+			MaxConcurrentActivityExecutionSize: 1, DisableEagerActivities: true, MaxHeartbeatThrottleInterval: 200 * time.Millisecond,
+			Interceptors: []interceptor.WorkerInterceptor{cutoff.New(cutoff.Options{Grace: time.Second, Meter: meter, Log: log})},
+		})
+		if strings.HasSuffix(queue, "workflows") {
+			workflows.Register(pool)
+		} else {
+			pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
+		}
+		require.NoError(s.t, pool.Start())
+		s.t.Cleanup(pool.Stop)
+	}
+}

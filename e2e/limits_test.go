@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/task"
+)
+
+// strict is a provider's limit that is held to the letter: no stretch of time sees more than the most.
+type strict struct {
+	most    int // of calls or tokens
+	per     time.Duration
+	taken   []spending // within the last stretch
+	sum     int        // of taken
+	refused int
+}
+
+type spending struct {
+	at time.Time
+	n  int
+}
+
+// handle answers calls of one usage and cost after a while, and turns away those that are too much.
+func (s *strict) handle(usage llmtest.Usage, cost int, latency time.Duration) func(llmtest.Call) llmtest.Reply {
+	return func(call llmtest.Call) llmtest.Reply {
+		if !s.take(time.Now(), cost) {
+			s.refused++
+			return llmtest.RateLimit(1).After(latency)
+		}
+		return llmtest.Answer("All is well with "+call.Hash+".", usage).After(latency)
+	}
+}
+
+func (s *strict) take(now time.Time, n int) bool {
+	for len(s.taken) > 0 && now.Sub(s.taken[0].at) > s.per {
+		s.sum -= s.taken[0].n
+		s.taken = s.taken[1:]
+	}
+	if s.sum+n > s.most {
+		return false
+	}
+	s.taken, s.sum = append(s.taken, spending{now, n}), s.sum+n
+	return true
+}
+
+// share starts workers until there are so many, and waits until each has counted all. They must log
+// what they do.
+func (s *stack) share(workers int) {
+	all := []*process{s.worker}
+	for len(all) < workers {
+		all = append(all, s.start("worker"))
+	}
+	told := fmt.Sprintf("workers=%d", workers)
+	for _, p := range all {
+		require.Eventually(s.t, func() bool {
+			text, err := os.ReadFile(p.log)
+			return err == nil && strings.Contains(string(text), told)
+		}, time.Minute, 50*time.Millisecond, "a worker does not know that there are %d", workers)
+	}
+}
+
+// A limit of tokens a minute is kept by one worker, and by three together, although the calls use more than
+// is expected of them.
+func TestTokensAMinute(t *testing.T) {
+	// A provider that looks at five seconds instead of a minute, so that the test need not last minutes.
+	// Such a stretch may see, beside its share of the minute, the fiftieth part that may be used at once; as much
+	// again is for a machine that is busy. Without a limit of ours some thirty calls would be turned away.
+	const limit, stretch = 600_000, 5 * time.Second
+	const most = limit/12 + 2*limit/50
+	for _, workers := range []int{1, 3} {
+		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
+			s := newStack(t, fmt.Sprintf("LONGHAUL_LLM_TOKENS_PER_MINUTE=%d", limit), "LONGHAUL_LOG_LEVEL=debug")
+			s.share(workers)
+			strict := &strict{most: most, per: stretch}
+			s.provider.Handle(strict.handle(llmtest.Usage{Input: 400, Output: 600}, 1000, 500*time.Millisecond))
+			done := s.finish(s.submit(notes(100)))
+			require.Equal(t, task.Full, done.Outcome)
+			require.EqualValues(t, 100_000, done.Usage.InputTokens+done.Usage.OutputTokens)
+			calls := s.provider.Counts().Total
+			t.Logf("%d calls of 1000 tokens, %d refused, %.1f s", calls, strict.refused, done.FinishedAt.Sub(done.CreatedAt).Seconds())
+			require.Equal(t, 100+strict.refused, calls)
+			require.LessOrEqual(t, strict.refused, 3)
+		})
+	}
+}
