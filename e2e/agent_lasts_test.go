@@ -16,13 +16,13 @@ import (
 
 // DU-09: of three calls that a person must approve, those that were approved are made once and the one that was denied never,
 // whenever the worker is killed in between; and each has its answer in the conversation.
-func TestAgent_approvedOnce(t *testing.T) {
-	d := newDesk(t)
+func TestAgent_approvedCallsRunOnce(t *testing.T) {
+	d := newToolServer(t)
 	d.delay = 100 * time.Millisecond
-	s := newStack(t, d.private())
+	s := newStack(t, d.allowPrivate())
 	for round := range *kills {
 		name := func(call string) string { return fmt.Sprintf("%d-%s", round, call) }
-		s.plan(uses("pay", name("one"), name("two"), name("three")), says("done"))
+		s.scriptTurns(callTool("pay", name("one"), name("two"), name("three")), finalAnswer("done"))
 		id := s.submitAgent(task.AgentInput{Goal: name("pay"), Tools: []task.ToolSpec{d.tool("pay", "POST", task.Always)}})
 		require.Eventually(t, func() bool {
 			got, err := s.client.Get(t.Context(), id)
@@ -42,7 +42,7 @@ func TestAgent_approvedOnce(t *testing.T) {
 		require.Len(t, calls[len(calls)-1].Results, 3)
 	}
 	once := map[string]int{}
-	for _, call := range d.made() {
+	for _, call := range d.requests() {
 		once[call]++
 		require.Equal(t, 1, once[call], call)
 		require.NotContains(t, call, "three")
@@ -51,19 +51,19 @@ func TestAgent_approvedOnce(t *testing.T) {
 
 // A cancel that comes while a call ends well is not lost when the task goes on in a new run just then.
 func TestAgent_cancelBetweenRuns(t *testing.T) {
-	d := newDesk(t)
+	d := newToolServer(t)
 	d.delay = 400 * time.Millisecond
-	s := newStackOn(t, localtemporal.Options{HistoryEvents: 20}, d.private())
+	s := newStackOn(t, localtemporal.Options{HistoryEvents: 20}, d.allowPrivate())
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-		return uses("look", fmt.Sprint(strings.Count(string(c.Body), `"role":"assistant"`)))
+		return callTool("look", fmt.Sprint(strings.Count(string(c.Body), `"role":"assistant"`)))
 	})
 	for range 3 {
-		before := len(d.made())
+		before := len(d.requests())
 		id := s.submitAgent(task.AgentInput{Goal: "go on", Tools: []task.ToolSpec{d.tool("look", "GET", task.Never)}})
-		require.Eventually(t, func() bool { return len(d.made()) == before+3 }, time.Minute, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return len(d.requests()) == before+3 }, time.Minute, 5*time.Millisecond)
 		_, err := s.client.Cancel(s.soon(), id)
 		require.NoError(t, err)
 		require.Equal(t, task.Cancelled, s.finish(id).Status)
-		require.LessOrEqual(t, len(d.made()), before+4)
+		require.LessOrEqual(t, len(d.requests()), before+4)
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // desk is a service that agents call: it remembers what it was asked for, by idempotency key.
-type desk struct {
+type toolServer struct {
 	*httptest.Server
 	mu    sync.Mutex
 	calls []string // the bodies or queries, in order
@@ -30,8 +30,8 @@ type desk struct {
 	delay time.Duration
 }
 
-func newDesk(t testing.TB) *desk {
-	d := &desk{keys: map[string]int{}}
+func newToolServer(t testing.TB) *toolServer {
+	d := &toolServer{keys: map[string]int{}}
 	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body json.RawMessage
 		_ = json.NewDecoder(r.Body).Decode(&body) // a GET has none
@@ -48,14 +48,14 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
-func (d *desk) made() []string {
+func (d *toolServer) requests() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]string(nil), d.calls...)
 }
 
 // tool is a tool of the desk.
-func (d *desk) tool(name, method string, approval task.Approval) task.ToolSpec {
+func (d *toolServer) tool(name, method string, approval task.Approval) task.ToolSpec {
 	return task.ToolSpec{Approval: approval, HTTP: &task.HTTPTool{
 		Name: name, Description: name, Method: method, URL: d.URL + "/" + name,
 		Parameters: map[string]any{"type": "object", "properties": map[string]any{"q": map[string]any{"type": "string"}}, "required": []string{"q"}},
@@ -63,7 +63,7 @@ func (d *desk) tool(name, method string, approval task.Approval) task.ToolSpec {
 }
 
 // private lets workers call a service on this machine.
-func (d *desk) private() string {
+func (d *toolServer) allowPrivate() string {
 	return "LONGHAUL_TOOLS_ALLOW_PRIVATE=" + strings.TrimPrefix(d.URL, "http://")
 }
 
@@ -72,7 +72,7 @@ func (s *stack) submitAgent(in task.AgentInput) string { return s.begin("agent",
 
 // plan answers the turns of an agent in order; the last one all that follow. A turn is known by the tool messages before
 // it, so that a turn that is asked for again is answered alike.
-func (s *stack) plan(turns ...llmtest.Reply) {
+func (s *stack) scriptTurns(turns ...llmtest.Reply) {
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
 		var body struct{ Messages []struct{ Role string } }
 		_ = json.Unmarshal(c.Body, &body)
@@ -86,7 +86,7 @@ func (s *stack) plan(turns ...llmtest.Reply) {
 	})
 }
 
-func uses(tool string, queries ...string) llmtest.Reply {
+func callTool(tool string, queries ...string) llmtest.Reply {
 	var calls []llmtest.ToolCall
 	for _, q := range queries {
 		calls = append(calls, llmtest.ToolCall{Name: tool, Arguments: fmt.Sprintf(`{"q":%q}`, q)})
@@ -94,16 +94,16 @@ func uses(tool string, queries ...string) llmtest.Reply {
 	return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, calls...)
 }
 
-func says(text string) llmtest.Reply {
+func finalAnswer(text string) llmtest.Reply {
 	return llmtest.Answer(text, llmtest.Usage{Input: 50, Output: 5})
 }
 
-func sum(expression string) llmtest.Reply {
+func callCalculator(expression string) llmtest.Reply {
 	return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, llmtest.ToolCall{Name: "calculator", Arguments: fmt.Sprintf(`{"expression":%q}`, expression)})
 }
 
 // asked waits until a task asks for input, and gives the request.
-func (s *stack) asked(id string) task.InputRequest {
+func (s *stack) waitInput(id string) task.InputRequest {
 	s.t.Helper()
 	var request task.InputRequest
 	require.Eventually(s.t, func() bool {
@@ -119,27 +119,27 @@ func (s *stack) asked(id string) task.InputRequest {
 	return request
 }
 
-func write(name string) llmtest.Reply {
+func callWriteArtifact(name string) llmtest.Reply {
 	return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, llmtest.ToolCall{Name: "write_artifact", Arguments: fmt.Sprintf(`{"name":%q,"content":"a,b"}`, name)})
 }
 
 func recordApproval(s *stack) string {
-	s.plan(sum("6*7"), write("t.csv"), says("Forty-two."))
+	s.scriptTurns(callCalculator("6*7"), callWriteArtifact("t.csv"), finalAnswer("Forty-two."))
 	id := s.submitAgent(task.AgentInput{Goal: "compute", Tools: []task.ToolSpec{{Builtin: "calculator"}, {Builtin: "write_artifact", Approval: task.Always}}})
-	request := s.asked(id)
+	request := s.waitInput(id)
 	_, err := s.client.Input(s.soon(), id, task.Reply{Request: request.ID, Action: task.Approve})
 	require.NoError(s.t, err)
 	return s.finish(id).ID
 }
 
 func recordChild(s *stack) string {
-	s.provider.On("The harbour", says("A harbour."))
-	s.plan(llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."}]}}`}), says("Done."))
+	s.provider.On("The harbour", finalAnswer("A harbour."))
+	s.scriptTurns(llmtest.ToolCalls(llmtest.Usage{}, llmtest.ToolCall{Name: "run_task", Arguments: `{"kind":"summary","input":{"documents":[{"text":"The harbour was rebuilt."}]}}`}), finalAnswer("Done."))
 	return s.finish(s.submitAgent(task.AgentInput{Goal: "summarise", Tools: []task.ToolSpec{{Builtin: "run_task"}}, Documents: []task.Document{{Text: "A note."}}})).ID
 }
 
 // steady is a provider whose agent computes so many times and then reports; what it is asked to remember it does.
-func (s *stack) steady(turns int) {
+func (s *stack) calculateTurns(turns int) {
 	n := 0
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
 		usage := llmtest.Usage{Input: len(c.Prompt)/4 + 1, Output: 5}
@@ -155,19 +155,19 @@ func (s *stack) steady(turns int) {
 }
 
 func recordCompacted(s *stack) string {
-	s.steady(8)
+	s.calculateTurns(8)
 	return s.finish(s.submitAgent(task.AgentInput{Goal: "compute " + strings.Repeat("all the sums ", 900), Tools: []task.ToolSpec{{Builtin: "calculator"}}})).ID
 }
 
 func recordLongAgent(s *stack) string {
-	s.steady(12)
+	s.calculateTurns(12)
 	return s.finish(s.submitAgent(task.AgentInput{Goal: "compute", Tools: []task.ToolSpec{{Builtin: "calculator"}}})).ID
 }
 
 func recordCancelledAgent(s *stack) string {
-	s.plan(write("t.csv"), says("never"))
+	s.scriptTurns(callWriteArtifact("t.csv"), finalAnswer("never"))
 	id := s.submitAgent(task.AgentInput{Goal: "write", Tools: []task.ToolSpec{{Builtin: "write_artifact", Approval: task.Always}}})
-	s.asked(id)
+	s.waitInput(id)
 	_, err := s.client.Cancel(s.soon(), id)
 	require.NoError(s.t, err)
 	return s.finish(id).ID
@@ -175,19 +175,19 @@ func recordCancelledAgent(s *stack) string {
 
 // A worker that is killed at any moment loses no agent: no turn that was answered is paid for again, no call that may change
 // something is made twice, whatever was approved runs once, and the report comes.
-func TestAgent_killed(t *testing.T) {
-	d := newDesk(t)
+func TestAgent_killedWorkerRepeatsNothing(t *testing.T) {
+	d := newToolServer(t)
 	d.delay = 60 * time.Millisecond
-	s := newStack(t, d.private())
+	s := newStack(t, d.allowPrivate())
 	plan := []llmtest.Reply{
-		uses("look", "a", "b", "c"), uses("book", "one"), uses("look", "d"), uses("pay", "two"), uses("book", "three", "four"), says("# All done"),
+		callTool("look", "a", "b", "c"), callTool("book", "one"), callTool("look", "d"), callTool("pay", "two"), callTool("book", "three", "four"), finalAnswer("# All done"),
 	}
 	for i := range plan {
 		plan[i] = plan[i].After(80 * time.Millisecond)
 	}
-	s.plan(plan...)
+	s.scriptTurns(plan...)
 	for round := range *kills {
-		calls, booked := s.provider.Counts().Total, len(d.made())
+		calls, booked := s.provider.Counts().Total, len(d.requests())
 		id := s.submitAgent(task.AgentInput{Goal: fmt.Sprintf("round %d", round), Tools: []task.ToolSpec{
 			d.tool("look", "GET", task.ByPolicy), d.tool("book", "POST", task.Never), d.tool("pay", "POST", task.Always),
 		}})
@@ -198,7 +198,7 @@ func TestAgent_killed(t *testing.T) {
 			s.worker.kill()
 			s.worker = s.start("worker")
 		}()
-		request := s.asked(id)
+		request := s.waitInput(id)
 		require.JSONEq(t, `{"q":"two"}`, string(request.Arguments))
 		_, err := s.client.Input(s.soon(), id, task.Reply{Request: request.ID, Action: task.Approve})
 		require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestAgent_killed(t *testing.T) {
 		require.Equal(t, task.Succeeded, done.Status, "round %d: %v", round, done.Error)
 		require.LessOrEqual(t, s.provider.Counts().Total-calls, len(plan)+1, "round %d: one turn may have been in flight", round)
 		once := map[string]int{}
-		for _, call := range d.made()[booked:] {
+		for _, call := range d.requests()[booked:] {
 			if strings.HasPrefix(call, "{") {
 				once[call]++
 			}
@@ -216,16 +216,16 @@ func TestAgent_killed(t *testing.T) {
 			require.Equal(t, 1, n, "round %d: %s was made twice", round, call)
 		}
 	}
-	t.Logf("%d agents, %d kills, %d model calls (%d needed), %d tool calls", *kills, *kills, s.provider.Counts().Total, *kills*len(plan), len(d.made()))
+	t.Logf("%d agents, %d kills, %d model calls (%d needed), %d tool calls", *kills, *kills, s.provider.Counts().Total, *kills*len(plan), len(d.requests()))
 }
 
 // A late answer and a second one are refused; the same again is not.
-func TestAgent_answersCountOnce(t *testing.T) {
-	d := newDesk(t)
-	s := newStack(t, d.private())
-	s.plan(uses("book", "room"), says("done"))
+func TestAgent_firstReplyCounts(t *testing.T) {
+	d := newToolServer(t)
+	s := newStack(t, d.allowPrivate())
+	s.scriptTurns(callTool("book", "room"), finalAnswer("done"))
 	id := s.submitAgent(task.AgentInput{Goal: "book", Tools: []task.ToolSpec{d.tool("book", "POST", task.Always)}, AnswerWithin: 600})
-	request := s.asked(id)
+	request := s.waitInput(id)
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	statuses := map[int]int{}
@@ -245,7 +245,7 @@ func TestAgent_answersCountOnce(t *testing.T) {
 	s.finish(id)
 	require.Equal(t, 20, statuses[http.StatusAccepted]+statuses[http.StatusConflict], "%v", statuses)
 	require.GreaterOrEqual(t, statuses[http.StatusAccepted], 1)
-	made := len(d.made())
+	made := len(d.requests())
 	require.LessOrEqual(t, made, 1)
 	if made == 0 {
 		require.Equal(t, 1, statuses[http.StatusAccepted], "one denial counts")
@@ -257,9 +257,9 @@ func TestAgent_answersCountOnce(t *testing.T) {
 var turns = flag.Int("turns", 100, "how many turns the long agent has")
 
 // An agent of many turns whose tools give two megabytes: its history stays short, and its conversation is compacted.
-func TestAgent_long(t *testing.T) {
-	d := newDesk(t)
-	s := newStack(t, d.private(), "LONGHAUL_LLM_CONTEXT_TOKENS=20000")
+func TestAgent_longConversationIsCompacted(t *testing.T) {
+	d := newToolServer(t)
+	s := newStack(t, d.allowPrivate(), "LONGHAUL_LLM_CONTEXT_TOKENS=20000")
 	page := strings.Repeat("The keeper counted the ships upon the water. ", 2_000_000 / *turns / 45)
 	d.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -295,7 +295,7 @@ func TestExample_trip(t *testing.T) {
 	use := func(name, arguments string) llmtest.Reply {
 		return llmtest.ToolCalls(llmtest.Usage{Input: 50, Output: 5}, llmtest.ToolCall{Name: name, Arguments: arguments})
 	}
-	s.plan(use("find_hotels", `{"city":"Lisbon"}`), use("book_hotel", `{"hotel":"h2","from":"2027-05-14","nights":3}`), says("# Three nights on the hill"))
+	s.scriptTurns(use("find_hotels", `{"city":"Lisbon"}`), use("book_hotel", `{"hotel":"h2","from":"2027-05-14","nights":3}`), finalAnswer("# Three nights on the hill"))
 	script := exec.CommandContext(t.Context(), "bash", filepath.Join("..", "examples", "trip.sh"))
 	script.Env = append(os.Environ(), "LONGHAUL_API=http://"+s.address)
 	out, err := script.CombinedOutput()

@@ -128,13 +128,13 @@ func benchmarkLimit(b *testing.B, setting string, most int, cost func(llmtest.Us
 			s.share(workers)
 			for b.Loop() {
 				s.provider.Reset()
-				strict := &strict{most: most, per: time.Minute}
+				limit := &strictLimit{most: most, per: time.Minute}
 				usage := llmtest.Usage{Input: 400, Output: 600}
-				s.provider.Handle(strict.handle(usage, cost(usage), 500*time.Millisecond))
+				s.provider.Handle(limit.handle(usage, cost(usage), 500*time.Millisecond))
 				done := s.finish(s.submit(notes(900)))
 				require.Equal(b, task.Full, done.Outcome)
 				b.ReportMetric(done.FinishedAt.Sub(done.CreatedAt).Seconds(), "wall-s")
-				b.ReportMetric(float64(strict.refused), "refused")
+				b.ReportMetric(float64(limit.refused), "refused")
 			}
 		})
 	}

@@ -13,43 +13,43 @@ import (
 )
 
 // check looks at the tasks some time after their end.
-func (ms *moments) check() {
+func (ct *cancelTest) checkAll() {
 	var took []time.Duration
 	after := map[task.State]int{}
-	for _, m := range ms.all {
+	for _, m := range ct.cases {
 		after[m.last.Status]++
-		m.stays()
-		m.adds()
+		m.checkUnchanged()
+		m.checkCounts()
 		if m.last.Status == task.Cancelled {
-			took = append(took, m.ended.Sub(m.asked))
+			took = append(took, m.endedAt.Sub(m.cancelledAt))
 		}
 	}
 	slices.Sort(took)
-	require.NotEmpty(ms.t, took)
-	ms.t.Logf("%d tasks ended as %v; those that were cancelled %.1f s after it in the median, %.1f s at most",
-		len(ms.all), after, took[len(took)/2].Seconds(), took[len(took)-1].Seconds())
+	require.NotEmpty(ct.t, took)
+	ct.t.Logf("%d tasks ended as %v; those that were cancelled %.1f s after it in the median, %.1f s at most",
+		len(ct.cases), after, took[len(took)/2].Seconds(), took[len(took)-1].Seconds())
 }
 
 // stays checks that the task is what it was when it ended, and that no call began later.
-func (m *moment) stays() {
+func (m *cancelCase) checkUnchanged() {
 	now, err := m.client.Get(m.soon(), m.id)
 	require.NoError(m.t, err)
 	require.Equal(m.t, m.last, now, "an ended task does not change")
-	if !m.asked.IsZero() { // it may have been done before
+	if !m.cancelledAt.IsZero() { // it may have been done before
 		require.Contains(m.t, []task.State{task.Cancelled, task.Succeeded}, now.Status, "%+v", now.Error)
 	}
 	for _, call := range m.provider.CallsWith(m.mark()) {
-		require.False(m.t, call.Began.After(m.ended), "a call began %s after the end of %s", call.Began.Sub(m.ended), m.id)
+		require.False(m.t, call.Began.After(m.endedAt), "a call began %s after the end of %s", call.Began.Sub(m.endedAt), m.id)
 	}
 	for _, call := range m.videos.Starts(m.mark()) {
-		require.False(m.t, call.At.After(m.ended), "a job was submitted %s after the end of %s", call.At.Sub(m.ended), m.id)
+		require.False(m.t, call.At.After(m.endedAt), "a job was submitted %s after the end of %s", call.At.Sub(m.endedAt), m.id)
 	}
 	status, body := m.post("/v1/tasks/"+m.id+"/cancel", "")
 	require.Equal(m.t, http.StatusOK, status, body)
 }
 
 // adds checks that the counts of the task are those of its items.
-func (m *moment) adds() {
+func (m *cancelCase) checkCounts() {
 	counts := task.Counts{}
 	for _, item := range m.everyItem(m.id) {
 		counts.Total++
@@ -69,11 +69,11 @@ func (m *moment) adds() {
 
 // costs compares what the task says that it used with the journals. What was on its way when the cancel came is the one thing they may differ in: the
 // provider thinks that an answer was through and the worker has not read it, or the call was begun and did not arrive. Either is counted as unmetered.
-func (m *moment) costs() (calls, told, unmetered int) {
+func (m *cancelCase) checkUsage() (calls, told, unmetered int) {
 	u := m.last.Usage
 	unmetered = int(u.UnmeteredCalls)
 	if m.last.Kind == "video" {
-		n := m.charged()
+		n := m.checkVideoCost()
 		return n, n, unmetered
 	}
 	for _, call := range m.provider.CallsWith(m.mark()) {
@@ -94,7 +94,7 @@ func (m *moment) costs() (calls, told, unmetered int) {
 }
 
 // charged checks the cost of a task of videos, and gives how many jobs are charged for.
-func (m *moment) charged() (n int) {
+func (m *cancelCase) checkVideoCost() (n int) {
 	for _, job := range m.videos.Jobs(m.mark()) {
 		if job.Told != "cancelled" {
 			n++

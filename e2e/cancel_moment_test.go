@@ -25,49 +25,49 @@ const (
 )
 
 // moments is a stack on which tasks of every kind are cancelled, each at a random moment, while they go on in new runs.
-type moments struct {
+type cancelTest struct {
 	*stack
 	videos *videotest.Provider
-	all    []*moment
+	cases  []*cancelCase
 }
 
 // moment is one of the tasks.
-type moment struct {
-	*moments
-	n     int
-	after time.Duration // its submission it is cancelled
-	id    string
-	last  task.Task
-	asked time.Time // when it was cancelled
-	ended time.Time // when it was first seen to have ended
+type cancelCase struct {
+	*cancelTest
+	n           int
+	after       time.Duration // its submission it is cancelled
+	id          string
+	last        task.Task
+	cancelledAt time.Time // when it was cancelled
+	endedAt     time.Time // when it was first seen to have ended
 }
 
-func newMoments(t *testing.T) *moments {
+func newCancelTest(t *testing.T) *cancelTest {
 	s, videos := newVideoStack(t, localtemporal.Options{HistoryEvents: 60},
 		fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", callsAtOnce), "LONGHAUL_LLM_EMBEDDING_MODEL=vectors")
 	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
-		return flat(call).After(time.Duration(50+hashOf(call.Hash)%200) * time.Millisecond)
+		return fixedUsage(call).After(time.Duration(50+hashOf(call.Hash)%200) * time.Millisecond)
 	})
-	return &moments{stack: s, videos: videos}
+	return &cancelTest{stack: s, videos: videos}
 }
 
 // A task of any kind that is cancelled at any moment ends as cancelled, and no call begins after its end. It says that it cost what the providers
 // told, and counts each call that the cancel cut off.
 func TestCancel_atAnyMoment(t *testing.T) {
-	m := newMoments(t)
+	m := newCancelTest(t)
 	m.cancelAll()
-	m.check()
+	m.checkAll()
 	var calls, told, cut int
-	for _, one := range m.all {
-		c, a, u := one.costs()
+	for _, one := range m.cases {
+		c, a, u := one.checkUsage()
 		calls, told, cut = calls+c, told+a, cut+u
 	}
 	t.Logf("%d calls: %d answered, %d cut off by a cancel", calls, told, cut)
 }
 
 // CA-05: likewise while workers are killed. Readers see each task go forward only, from cancelling to cancelled.
-func TestCA05_cancelledWhileWorkersAreKilled(t *testing.T) {
-	m := newMoments(t)
+func TestCancel_whileWorkersAreKilled(t *testing.T) {
+	m := newCancelTest(t)
 	spare := m.start("worker")
 	stop, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -84,47 +84,47 @@ func TestCA05_cancelledWhileWorkersAreKilled(t *testing.T) {
 	}()
 	defer func() { close(stop); <-over }()
 	m.cancelAll()
-	m.check()
+	m.checkAll()
 }
 
 // cancelAll starts the tasks, and cancels them.
-func (ms *moments) cancelAll() {
-	all, ctx := errgroup.WithContext(ms.t.Context())
+func (ct *cancelTest) cancelAll() {
+	all, ctx := errgroup.WithContext(ct.t.Context())
 	all.SetLimit(callsAtOnce)
 	for n := range *cancels {
-		m := &moment{moments: ms, n: n, after: time.Duration(rand.IntN(3000)) * time.Millisecond}
-		ms.all = append(ms.all, m)
-		all.Go(func() error { return m.live(ctx) })
+		m := &cancelCase{cancelTest: ct, n: n, after: time.Duration(rand.IntN(3000)) * time.Millisecond}
+		ct.cases = append(ct.cases, m)
+		all.Go(func() error { return m.run(ctx) })
 	}
-	require.NoError(ms.t, all.Wait())
+	require.NoError(ct.t, all.Wait())
 }
 
 // live starts the task, cancels it, and reads it all the while.
-func (m *moment) live(ctx context.Context) error {
-	kind, input := m.order()
+func (m *cancelCase) run(ctx context.Context) error {
+	kind, input := m.input()
 	m.id = m.begin(kind, input, nil)
-	cancelled, saga := time.Now().Add(m.after), saga{id: m.id}
+	cancelled, states := time.Now().Add(m.after), sequence{id: m.id}
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
 		now, err := m.client.Get(ctx, m.id)
 		if err != nil {
 			return err
 		}
-		if err := saga.next(now); err != nil {
+		if err := states.add(now); err != nil {
 			return err
 		}
 		if now.Done {
-			m.last, m.ended = now, time.Now()
+			m.last, m.endedAt = now, time.Now()
 			return nil
 		}
-		if m.asked.IsZero() && time.Now().After(cancelled) {
-			m.asked = time.Now()
+		if m.cancelledAt.IsZero() && time.Now().After(cancelled) {
+			m.cancelledAt = time.Now()
 			if _, err := m.client.Cancel(ctx, m.id); err != nil {
 				return err
 			}
 		}
-		if err := nap(ctx, 30*time.Millisecond); err != nil {
+		if err := sleepContext(ctx, 30*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%s, a task of the kind %s, cancelled after %s, has not ended: %+v", m.id, kind, m.after, saga.seen)
+	return fmt.Errorf("%s, a task of the kind %s, cancelled after %s, has not ended: %+v", m.id, kind, m.after, states.last)
 }

@@ -9,10 +9,10 @@ import (
 	"longhaul/internal/task"
 )
 
-func (m *moment) mark() string { return fmt.Sprintf("[k-%03d]", m.n) }
+func (m *cancelCase) mark() string { return fmt.Sprintf("[k-%03d]", m.n) }
 
 // order is a task that has much to do.
-func (m *moment) order() (kind string, input any) {
+func (m *cancelCase) input() (kind string, input any) {
 	rows := func(n int) (all []any) {
 		for i := range n {
 			all = append(all, map[string]any{"text": fmt.Sprintf("%s row %d", m.mark(), i)})
@@ -51,7 +51,7 @@ func (m *moment) order() (kind string, input any) {
 }
 
 // flat is a good answer that says that it used as much as any other.
-func flat(call llmtest.Call) llmtest.Reply {
+func fixedUsage(call llmtest.Call) llmtest.Reply {
 	used := llmtest.Usage{Input: callTokens - 10, Output: 10}
 	switch {
 	case call.Inputs != nil:
@@ -65,7 +65,7 @@ func flat(call llmtest.Call) llmtest.Reply {
 			Name: "calculator", Arguments: fmt.Sprintf(`{"expression":"1+%d"}`, strings.Count(string(call.Body), `"role":"assistant"`)),
 		})
 	case strings.Contains(call.Prompt, "<text name="):
-		return llmtest.Answer(labelled(call), used)
+		return llmtest.Answer(labelEach(call), used)
 	case llmtest.Asked(call.Prompt) != "":
 		answer, err := json.Marshal(llmtest.Cite(call.Prompt, "keeper"))
 		if err != nil {
@@ -78,7 +78,7 @@ func flat(call llmtest.Call) llmtest.Reply {
 }
 
 // labelled gives every text of a call the label a.
-func labelled(call llmtest.Call) string {
+func labelEach(call llmtest.Call) string {
 	lines := make([]string, strings.Count(call.Prompt, "<text name="))
 	for i := range lines {
 		lines[i] = fmt.Sprintf(`{"number":%d,"labels":["a"],"confidence":0.9}`, i+1)

@@ -14,7 +14,7 @@ import (
 )
 
 // CA-01: a cancel closes the calls that run, whether bytes come or not, and ends the waits of those that do not.
-func TestCA01_cancelReachesTheCalls(t *testing.T) {
+func TestCancel_reachesCallsInFlight(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=50")
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
 	s.provider.On("[doc-001]", llmtest.Reply{End: llmtest.Silence})
@@ -27,10 +27,10 @@ func TestCA01_cancelReachesTheCalls(t *testing.T) {
 	now, err := s.client.Cancel(s.soon(), id)
 	require.NoError(t, err)
 	require.Equal(t, task.Cancelling, now.Status)
-	saga := saga{id: id}
+	states := sequence{id: id}
 	require.NoError(t, s.provider.WaitGone(s.soon(), 3))
 	t.Logf("sockets closed %.1f s after the cancel", time.Since(asked).Seconds())
-	done, err := s.client.Watch(s.soon(), id, func(now task.Task) { require.NoError(t, saga.next(now)) })
+	done, err := s.client.Watch(s.soon(), id, func(now task.Task) { require.NoError(t, states.add(now)) })
 	require.NoError(t, err)
 	require.Equal(t, task.Cancelled, done.Status)
 	made := s.provider.Counts().Total
@@ -39,7 +39,7 @@ func TestCA01_cancelReachesTheCalls(t *testing.T) {
 }
 
 // CA-02: what is cancelled while it waits for its turn or its time makes no call.
-func TestCA02_cancelOfWhatWaits(t *testing.T) {
+func TestCancel_waitingTaskMakesNoCall(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1")
 	s.provider.On("[first]", llmtest.Reply{}.After(4*time.Second))
 	one := func(text string, more map[string]any) string {
@@ -68,7 +68,7 @@ func TestCA02_cancelOfWhatWaits(t *testing.T) {
 }
 
 // CA-06: a cancel and a deadline keep what was paid for: a result with what is done, and with a line for what is not.
-func TestCA06_whatIsPaidForStays(t *testing.T) {
+func TestCancel_keepsPaidRows(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=100") // room for all that hang
 	for i := 60; i < 100; i++ {
 		s.provider.On(fmt.Sprintf("row %06d.", i), llmtest.Reply{End: llmtest.Silence})
@@ -76,7 +76,7 @@ func TestCA06_whatIsPaidForStays(t *testing.T) {
 	rows := s.generate(100)
 	cancelled := s.begin("generate", rows, nil)
 	late := s.begin("generate", rows, map[string]any{"deadline": "25s"})
-	require.Eventually(t, func() bool { return s.items(cancelled, "succeeded") == 60 }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return s.countItems(cancelled, "succeeded") == 60 }, time.Minute, 100*time.Millisecond)
 	_, err := s.client.Cancel(s.soon(), cancelled)
 	require.NoError(t, err)
 	for id, word := range map[string]string{cancelled: "cancelled", late: "failed"} {
@@ -100,12 +100,12 @@ func TestCA06_whatIsPaidForStays(t *testing.T) {
 }
 
 // CA-05: nothing that comes late brings a cancelled task back: no answer of a person, no pause, no result of a call.
-func TestCA05_cancelledStaysCancelled(t *testing.T) {
-	d := newDesk(t)
-	s := newStack(t, d.private())
-	s.plan(uses("pay", "one"), says("done"))
+func TestCancel_isFinal(t *testing.T) {
+	d := newToolServer(t)
+	s := newStack(t, d.allowPrivate())
+	s.scriptTurns(callTool("pay", "one"), finalAnswer("done"))
 	id := s.submitAgent(task.AgentInput{Goal: "pay", Tools: []task.ToolSpec{d.tool("pay", "POST", task.Always)}})
-	request := s.asked(id)
+	request := s.waitInput(id)
 	_, err := s.client.Cancel(s.soon(), id)
 	require.NoError(t, err)
 	done := s.finish(id)
@@ -119,5 +119,5 @@ func TestCA05_cancelledStaysCancelled(t *testing.T) {
 	now, err := s.client.Get(s.soon(), id)
 	require.NoError(t, err)
 	require.Equal(t, done, now)
-	require.Empty(t, d.made())
+	require.Empty(t, d.requests())
 }

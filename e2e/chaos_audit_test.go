@@ -13,27 +13,27 @@ import (
 )
 
 // audit compares what everybody says once all is over.
-func (c *chaos) audit(fates []*fate) {
-	listed := c.listed()
+func (c *chaos) audit(tasks []*chaosTask) {
+	listed := c.listAll()
 	var used task.Usage
 	count := 0
-	for _, f := range fates {
+	for _, f := range tasks {
 		for _, id := range f.ids {
 			count++
-			t := c.agrees(id, f, listed)
+			t := c.checkViews(id, f, listed)
 			if f.kind != "video" { // whose tokens are of another provider
 				used = used.Add(t.Usage)
 			}
 		}
-		c.endedWell(f)
+		c.checkOutcome(f)
 	}
 	require.Len(c.t, listed, count, "there are as many tasks as were submitted")
-	c.unsafeOnce()
-	c.paidOnce(used)
+	c.checkUnsafeCalls()
+	c.checkPaidOnce(used)
 }
 
 // listed reads the whole list of tasks, which is a moment behind.
-func (c *chaos) listed() map[string]task.Task {
+func (c *chaos) listAll() map[string]task.Task {
 	all := map[string]task.Task{}
 	require.Eventually(c.t, func() bool {
 		clear(all)
@@ -58,7 +58,7 @@ func (c *chaos) listed() map[string]task.Task {
 }
 
 // agrees checks that list, status, items and result say the same of a task.
-func (c *chaos) agrees(id string, f *fate, listed map[string]task.Task) task.Task {
+func (c *chaos) checkViews(id string, f *chaosTask, listed map[string]task.Task) task.Task {
 	t, err := c.client.Get(c.soon(), id)
 	require.NoError(c.t, err)
 	require.True(c.t, t.Done, "%s %s is %s", f.kind, id, t.Status)
@@ -95,7 +95,7 @@ func (c *chaos) agrees(id string, f *fate, listed map[string]task.Task) task.Tas
 }
 
 // endedWell checks that a task came to what it must: nothing that failed on the way fails a task.
-func (c *chaos) endedWell(f *fate) {
+func (c *chaos) checkOutcome(f *chaosTask) {
 	if f.cancel && f.last.Status == task.Cancelled {
 		return
 	}
@@ -105,17 +105,17 @@ func (c *chaos) endedWell(f *fate) {
 }
 
 // unsafeOnce checks that no call that changes something was made twice, and no video was paid for twice.
-func (c *chaos) unsafeOnce() {
-	c.desk.mu.Lock()
-	defer c.desk.mu.Unlock()
+func (c *chaos) checkUnsafeCalls() {
+	c.tools.mu.Lock()
+	defer c.tools.mu.Unlock()
 	bodies := map[string]int{}
-	for _, call := range c.desk.calls {
+	for _, call := range c.tools.calls {
 		if call[0] == '{' {
 			bodies[call]++
 			require.Equal(c.t, 1, bodies[call], "%s was done twice", call)
 		}
 	}
-	c.t.Logf("%d calls of tools, %d of them unsafe; videos: %+v", len(c.desk.calls), len(bodies), c.videos.Counts())
+	c.t.Logf("%d calls of tools, %d of them unsafe; videos: %+v", len(c.tools.calls), len(bodies), c.videos.Counts())
 	require.Empty(c.t, c.videos.Repeats())
 	for _, job := range c.videos.Jobs("") {
 		require.Len(c.t, c.videos.Jobs(job.Prompt), 1, "%s was paid for twice", job.Prompt)
@@ -123,7 +123,7 @@ func (c *chaos) unsafeOnce() {
 }
 
 // paidOnce checks that each answer was paid for once, but for those that something took with it, and that the tasks tell exactly what was paid.
-func (c *chaos) paidOnce(used task.Usage) {
+func (c *chaos) checkPaidOnce(used task.Usage) {
 	calls := c.provider.Calls()
 	units := map[string][]llmtest.Call{}
 	var faulty, gone int
@@ -146,25 +146,25 @@ func (c *chaos) paidOnce(used task.Usage) {
 				tokens += (call.Told.Input + call.Told.Output) / len(c.units[call.Hash])
 				continue
 			}
-			why := c.taken(call)
+			why := c.lostTo(call)
 			if why == "" {
 				c.t.Errorf("%s was paid for again: %d calls, the first ended %s, on record %s, %+v", u, len(paid),
-					call.Ended.Format(time.StampMilli), c.front.since(call.Hash).Format(time.StampMilli), fates(paid))
+					call.Ended.Format(time.StampMilli), c.bucket.recordedAt(call.Hash).Format(time.StampMilli), callTimes(paid))
 			}
 			lost[why]++
 		}
 	}
 	kinds := map[string]int{}
-	for _, s := range c.strikes {
+	for _, s := range c.disruptions {
 		kinds[s.what]++
 	}
 	c.t.Logf("strikes %v; %d calls: %d failed on purpose, %d broken off, answers that a strike took with it: %v; %d requests to the bucket failed",
-		kinds, len(calls), faulty, gone, lost, c.front.refus.Load())
+		kinds, len(calls), faulty, gone, lost, c.bucket.refused.Load())
 	require.EqualValues(c.t, tokens, used.InputTokens+used.OutputTokens, "tasks tell what was paid, to the token")
 	require.Zero(c.t, used.WastedTokens)
 }
 
-func fates(calls []llmtest.Call) (all []string) {
+func callTimes(calls []llmtest.Call) (all []string) {
 	for _, call := range calls {
 		all = append(all, fmt.Sprintf("%d %s-%s", call.Number, call.Began.Format(time.StampMilli), call.Ended.Format(time.StampMilli)))
 	}
@@ -172,10 +172,10 @@ func fates(calls []llmtest.Call) (all []string) {
 }
 
 // taken says which strike took an answer with it that had arrived; "" if none did. An answer that is on record is safe from all.
-func (c *chaos) taken(call llmtest.Call) string {
+func (c *chaos) lostTo(call llmtest.Call) string {
 	const writing = 5 * time.Second // at the most, to put an answer on record, on a machine with much to do
-	for _, s := range c.strikes {
-		onRecord := c.front.since(call.Hash)
+	for _, s := range c.disruptions {
+		onRecord := c.bucket.recordedAt(call.Hash)
 		late := call.Ended.After(s.at.Add(-writing)) || c.outage(call.Ended, s.at)
 		switch {
 		case s.what == "worker" && call.Began.Before(s.until) && late && (onRecord.IsZero() || onRecord.After(s.at)):
@@ -189,7 +189,7 @@ func (c *chaos) taken(call llmtest.Call) string {
 
 // outage reports whether the bucket failed between two moments, so that an answer could not be put on record.
 func (c *chaos) outage(from, to time.Time) bool {
-	for _, s := range c.strikes {
+	for _, s := range c.disruptions {
 		if s.what == "bucket" && s.at.Before(to) && s.until.Add(2*time.Second).After(from) {
 			return true
 		}

@@ -18,10 +18,10 @@ import (
 )
 
 // front is an S3 store that fails when it is told to, and remembers when the answer to which prompt was put on record.
-type front struct {
+type faultyBucket struct {
 	*httptest.Server
-	down  atomic.Bool
-	refus atomic.Int64 // requests that were failed
+	down    atomic.Bool
+	refused atomic.Int64 // requests that were failed
 
 	mu       sync.Mutex
 	recorded map[string]time.Time // by what names the answer: see recordMark
@@ -30,10 +30,10 @@ type front struct {
 // recordMark is what names an answer in a ledger.
 var recordMark = regexp.MustCompile(`answer to prompt ([0-9a-f]{12})`)
 
-func newFront(t *testing.T) *front {
+func newFaultyBucket(t *testing.T) *faultyBucket {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("longhaul"))
-	f := &front{recorded: map[string]time.Time{}}
+	f := &faultyBucket{recorded: map[string]time.Time{}}
 	store := gofakes3.New(backend).Server()
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.down.Load() {
@@ -47,7 +47,7 @@ func newFront(t *testing.T) *front {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		store.ServeHTTP(w, r)
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/ledger/") {
-			f.note(body)
+			f.noteRecorded(body)
 		}
 	}))
 	t.Cleanup(f.Close)
@@ -55,14 +55,14 @@ func newFront(t *testing.T) *front {
 }
 
 // fail refuses every other request, and breaks the others off.
-func (f *front) fail(w http.ResponseWriter) {
-	if f.refus.Add(1)%2 == 0 {
+func (f *faultyBucket) fail(w http.ResponseWriter) {
+	if f.refused.Add(1)%2 == 0 {
 		panic(http.ErrAbortHandler)
 	}
 	http.Error(w, "SlowDown", http.StatusServiceUnavailable)
 }
 
-func (f *front) note(body []byte) {
+func (f *faultyBucket) noteRecorded(body []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range recordMark.FindAllSubmatch(body, -1) {
@@ -73,13 +73,13 @@ func (f *front) note(body []byte) {
 }
 
 // since is when the answer to a prompt was put on record first; the zero time if it cannot be told.
-func (f *front) since(hash string) time.Time {
+func (f *faultyBucket) recordedAt(hash string) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.recorded[hash]
 }
 
-func (f *front) settings() []string {
+func (f *faultyBucket) settings() []string {
 	return []string{
 		"AWS_ACCESS_KEY_ID=user", "AWS_SECRET_ACCESS_KEY=secret",
 		"LONGHAUL_BUCKET_URL=s3://longhaul?endpoint=" + f.URL + "&use_path_style=true&region=us-east-1" +

@@ -14,8 +14,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// fate is one task of the test of chaos, from its submission to its end.
-type fate struct {
+// chaosTask is one task of the test of chaos, from its submission to its end.
+type chaosTask struct {
 	*chaos
 	n      int
 	kind   string
@@ -58,12 +58,12 @@ func agentTurn(call llmtest.Call) llmtest.Reply {
 		}
 	}
 	name := unitMark.FindString(call.Prompt)
-	plan := []llmtest.Reply{uses("look", name+"a", name+"b"), uses("book", name+"one"), uses("pay", name+"two"), says("# Done " + name)}
+	plan := []llmtest.Reply{callTool("look", name+"a", name+"b"), callTool("book", name+"one"), callTool("pay", name+"two"), finalAnswer("# Done " + name)}
 	return plan[min(turns, len(plan)-1)]
 }
 
 // order is what the task is submitted with.
-func (f *fate) order() map[string]any {
+func (f *chaosTask) body() map[string]any {
 	mark := func(i int) string { return fmt.Sprintf("[u-%d-%d]", f.n, i) }
 	rows := func(n int) []any {
 		f.items = n
@@ -104,7 +104,7 @@ func (f *fate) order() map[string]any {
 		input = map[string]any{"rows": rows(60)}
 	case "agent":
 		input = task.AgentInput{Goal: "work for " + mark(0), Tools: []task.ToolSpec{
-			f.desk.tool("look", "GET", task.ByPolicy), f.desk.tool("book", "POST", task.Never), f.desk.tool("pay", "POST", task.Always),
+			f.tools.tool("look", "GET", task.ByPolicy), f.tools.tool("book", "POST", task.Never), f.tools.tool("pay", "POST", task.Always),
 		}}
 	case "video":
 		f.items = 2
@@ -114,19 +114,19 @@ func (f *fate) order() map[string]any {
 }
 
 // live submits the task and follows it to its end, and to that of its replay.
-func (f *fate) live(ctx context.Context) error {
-	order, err := json.Marshal(f.order())
+func (f *chaosTask) run(ctx context.Context) error {
+	order, err := json.Marshal(f.body())
 	if err != nil {
 		return err
 	}
-	id, err := f.insist(ctx, "/v1/tasks", string(order), fmt.Sprintf("chaos-%d", f.n))
+	id, err := f.postUntilAnswered(ctx, "/v1/tasks", string(order), fmt.Sprintf("chaos-%d", f.n))
 	if err != nil {
 		return err
 	}
 	if f.cancel {
 		r := rand.New(rand.NewPCG(f.seed, uint64(f.n)))
 		time.Sleep(time.Duration(r.IntN(2500)) * time.Millisecond)
-		if _, err := f.insist(ctx, "/v1/tasks/"+id+"/cancel", "", ""); err != nil {
+		if _, err := f.postUntilAnswered(ctx, "/v1/tasks/"+id+"/cancel", "", ""); err != nil {
 			return err
 		}
 	}
@@ -137,14 +137,14 @@ func (f *fate) live(ctx context.Context) error {
 	if f.last.Outcome == task.Full { // it was healed before
 		return nil
 	}
-	if id, err = f.insist(ctx, "/v1/dead-letters/"+id+"/replay", "", ""); err != nil {
+	if id, err = f.postUntilAnswered(ctx, "/v1/dead-letters/"+id+"/replay", "", ""); err != nil {
 		return err
 	}
 	return f.follow(ctx, id)
 }
 
 // insist posts until it is answered, as a client does that was told to try again.
-func (f *fate) insist(ctx context.Context, path, body, key string) (string, error) {
+func (f *chaosTask) postUntilAnswered(ctx context.Context, path, body, key string) (string, error) {
 	for {
 		headers := []string{}
 		if key != "" {
@@ -159,13 +159,13 @@ func (f *fate) insist(ctx context.Context, path, body, key string) (string, erro
 		if status != 0 && status < 500 {
 			return "", fmt.Errorf("POST %s of task %d: %d %s", path, f.n, status, answer)
 		}
-		if err := nap(ctx, 200*time.Millisecond); err != nil {
+		if err := sleepContext(ctx, 200*time.Millisecond); err != nil {
 			return "", err
 		}
 	}
 }
 
-func nap(ctx context.Context, d time.Duration) error {
+func sleepContext(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -175,15 +175,15 @@ func nap(ctx context.Context, d time.Duration) error {
 }
 
 // follow reads a task until it has ended, approves what it asks for, and checks that its story only goes forward.
-func (f *fate) follow(ctx context.Context, id string) error {
+func (f *chaosTask) follow(ctx context.Context, id string) error {
 	f.ids = append(f.ids, id)
-	story := saga{id: id}
+	states := sequence{id: id}
 	begun := time.Now()
 	for time.Since(begun) < 4*time.Minute+time.Duration(*chaosMinutes*float64(time.Minute)) {
 		status, body := f.get("/v1/tasks/" + id)
 		var now task.Task
 		if status == http.StatusOK && json.Unmarshal([]byte(body), &now) == nil {
-			if err := story.next(now); err != nil {
+			if err := states.add(now); err != nil {
 				return err
 			}
 			f.last = now
@@ -196,7 +196,7 @@ func (f *fate) follow(ctx context.Context, id string) error {
 		} else if status != 0 && status < 500 {
 			return fmt.Errorf("GET of task %d, %s: %d %s", f.n, id, status, body)
 		}
-		if err := nap(ctx, 300*time.Millisecond); err != nil {
+		if err := sleepContext(ctx, 300*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -204,15 +204,15 @@ func (f *fate) follow(ctx context.Context, id string) error {
 }
 
 // saga is what a reader saw of a task so far.
-type saga struct {
+type sequence struct {
 	id   string
-	seen task.Task
+	last task.Task
 }
 
 // next checks that a task only goes forward: its revision never falls, a state that is final stays, a cancel is not forgotten.
-func (s *saga) next(now task.Task) error {
-	was := s.seen
-	s.seen = now
+func (s *sequence) add(now task.Task) error {
+	was := s.last
+	s.last = now
 	c := now.Progress.Counts
 	switch {
 	case now.Revision < was.Revision:

@@ -29,7 +29,7 @@ var (
 )
 
 // strike is something that was killed or broken.
-type strike struct {
+type disruption struct {
 	what      string // worker, api, temporal, bucket or provider
 	at, until time.Time
 }
@@ -37,17 +37,17 @@ type strike struct {
 // chaos is a stack on which everything fails at random.
 type chaos struct {
 	*stack
-	seed    uint64
-	front   *front
-	videos  *videotest.Provider
-	desk    *desk
-	spare   *process // the second worker
-	strikes []strike
+	seed        uint64
+	bucket      *faultyBucket
+	videos      *videotest.Provider
+	tools       *toolServer
+	spare       *process // the second worker
+	disruptions []disruption
 
-	storm  atomic.Bool         // the provider is down
-	healed atomic.Bool         // what is poisoned is answered well
-	faulty map[int]bool        // numbers of calls that were answered badly on purpose; of the provider's lock
-	units  map[string][]string // what calls of rows asked for, by their hash; likewise
+	providerDown atomic.Bool         // the provider is down
+	healed       atomic.Bool         // what is poisoned is answered well
+	faulty       map[int]bool        // numbers of calls that were answered badly on purpose; of the provider's lock
+	units        map[string][]string // what calls of rows asked for, by their hash; likewise
 }
 
 // RC-01: tasks of every kind run while workers, API and Temporal are killed, the bucket fails and the provider does whatever providers do. In the end
@@ -55,7 +55,7 @@ type chaos struct {
 func TestChaos(t *testing.T) {
 	c := newChaos(t)
 	t.Logf("seed %d: repeat this run with -seed %[1]d", c.seed)
-	var fates []*fate
+	var tasks []*chaosTask
 	all, ctx := errgroup.WithContext(t.Context())
 	all.SetLimit(30)
 	begun := time.Now()
@@ -63,26 +63,26 @@ func TestChaos(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		c.strikeUntil(begun.Add(length))
+		c.disruptUntil(begun.Add(length))
 	}()
 	for i := range *chaosTasks {
-		f := &fate{chaos: c, n: i}
-		fates = append(fates, f)
-		all.Go(func() error { return f.live(ctx) })
+		f := &chaosTask{chaos: c, n: i}
+		tasks = append(tasks, f)
+		all.Go(func() error { return f.run(ctx) })
 		time.Sleep(length * 7 / 10 / time.Duration(*chaosTasks))
 	}
 	<-over
 	require.NoError(t, all.Wait())
-	c.audit(fates)
+	c.audit(tasks)
 }
 
 func newChaos(t *testing.T) *chaos {
-	c := &chaos{seed: *chaosSeed, faulty: map[int]bool{}, units: map[string][]string{}, front: newFront(t), desk: newDesk(t)}
+	c := &chaos{seed: *chaosSeed, faulty: map[int]bool{}, units: map[string][]string{}, bucket: newFaultyBucket(t), tools: newToolServer(t)}
 	if c.seed == 0 {
 		c.seed = rand.Uint64N(1_000_000)
 	}
-	c.desk.delay = 30 * time.Millisecond
-	c.stack, c.videos = newVideoStack(t, localtemporal.Options{}, append(c.front.settings(), c.desk.private(),
+	c.tools.delay = 30 * time.Millisecond
+	c.stack, c.videos = newVideoStack(t, localtemporal.Options{}, append(c.bucket.settings(), c.tools.allowPrivate(),
 		"LONGHAUL_LLM_IDLE_TIMEOUT=2s", "LONGHAUL_LLM_TIMEOUT=10s", "LONGHAUL_LLM_MAX_ATTEMPTS=10", "LONGHAUL_WORKER_LLM_CONCURRENCY=10",
 		"LONGHAUL_LLM_EMBEDDING_MODEL=vectors")...)
 	c.provider.Handle(c.answer)
@@ -90,8 +90,8 @@ func newChaos(t *testing.T) *chaos {
 	return c
 }
 
-// strikeUntil kills and breaks, again and again.
-func (c *chaos) strikeUntil(end time.Time) {
+// disruptUntil kills and breaks, again and again.
+func (c *chaos) disruptUntil(end time.Time) {
 	r := rand.New(rand.NewPCG(c.seed, 1))
 	deck := []string{"worker", "bucket", "worker", "api", "workers", "temporal", "worker", "bucket", "provider", "worker"}
 	for n := 0; time.Now().Before(end) && c.t.Context().Err() == nil; n++ {
@@ -99,13 +99,13 @@ func (c *chaos) strikeUntil(end time.Time) {
 			r.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 		}
 		time.Sleep(time.Duration(1000+r.IntN(3000)) * time.Millisecond)
-		c.strike(deck[n%len(deck)], time.Duration(r.IntN(3000))*time.Millisecond)
+		c.disrupt(deck[n%len(deck)], time.Duration(r.IntN(3000))*time.Millisecond)
 	}
 }
 
 // strike kills or breaks something; after the pause it is back.
-func (c *chaos) strike(what string, pause time.Duration) {
-	s := strike{what: what, at: time.Now()}
+func (c *chaos) disrupt(what string, pause time.Duration) {
+	s := disruption{what: what, at: time.Now()}
 	switch what {
 	case "worker", "workers":
 		s.what = "worker"
@@ -123,18 +123,18 @@ func (c *chaos) strike(what string, pause time.Duration) {
 	case "temporal":
 		c.freezeAndKillTemporal(pause)
 	case "bucket":
-		c.front.down.Store(true)
+		c.bucket.down.Store(true)
 		time.Sleep(pause)
-		c.front.down.Store(false)
+		c.bucket.down.Store(false)
 	case "provider":
-		c.storm.Store(true)
+		c.providerDown.Store(true)
 		time.Sleep(pause)
-		c.storm.Store(false)
+		c.providerDown.Store(false)
 	}
 	if s.until.IsZero() {
 		s.until = time.Now()
 	}
-	c.strikes = append(c.strikes, s)
+	c.disruptions = append(c.disruptions, s)
 }
 
 // freezeAndKillTemporal lets Temporal hang before it is killed. Its keeper starts it again at once.
@@ -159,7 +159,7 @@ func (c *chaos) fault(call llmtest.Call) (llmtest.Reply, bool) {
 	if strings.Contains(call.Prompt, "[poison-") && !c.healed.Load() {
 		return unknownModel(), true
 	}
-	if c.storm.Load() {
+	if c.providerDown.Load() {
 		return llmtest.Fail(503, `{"error":{"message":"overloaded"}}`), true
 	}
 	r := rand.New(rand.NewPCG(c.seed, uint64(len(call.Prompt))<<8|uint64(call.Attempt)^hashOf(call.Hash)))
@@ -185,14 +185,14 @@ func (c *chaos) answer(call llmtest.Call) llmtest.Reply {
 		c.faulty[call.Number] = true
 		return bad.After(20 * time.Millisecond)
 	}
-	return c.good(call).After(time.Duration(50+hashOf(call.Hash)%350) * time.Millisecond)
+	return c.goodAnswer(call).After(time.Duration(50+hashOf(call.Hash)%350) * time.Millisecond)
 }
 
-func (c *chaos) good(call llmtest.Call) llmtest.Reply {
+func (c *chaos) goodAnswer(call llmtest.Call) llmtest.Reply {
 	paid := llmtest.Usage{Input: 10, Output: 2}
 	switch {
 	case call.Inputs != nil:
-		return byWords(call.Inputs)
+		return wordVectors(call.Inputs)
 	case len(call.Tools) > 0:
 		return agentTurn(call)
 	case strings.Contains(call.Prompt, "<text name="):

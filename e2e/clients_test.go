@@ -24,7 +24,7 @@ import (
 )
 
 // snippets are the programs of docs/clients.md, by what runs them.
-func snippets(t *testing.T) map[string]string {
+func docPrograms(t *testing.T) map[string]string {
 	text, err := os.ReadFile("../docs/clients.md")
 	require.NoError(t, err)
 	all := map[string]string{}
@@ -36,7 +36,7 @@ func snippets(t *testing.T) map[string]string {
 }
 
 // snippet makes the command that runs a program, or says why it cannot.
-func snippet(t *testing.T, language, code string) *exec.Cmd {
+func programCommand(t *testing.T, language, code string) *exec.Cmd {
 	file := map[string]string{"sh": "a.sh", "go": "main.go", "python3": "a.py", "node": "a.mjs"}[language]
 	path := filepath.Join(t.TempDir(), file)
 	args := []string{path}
@@ -52,11 +52,11 @@ func snippet(t *testing.T, language, code string) *exec.Cmd {
 
 // The programs of docs/clients.md follow a task to its end: directly, over a proxy that cuts connections again and again, and, the first lines of
 // a stream kept back, by polls. All that they use is there, or they say what is not.
-func TestDocs_clients(t *testing.T) {
-	for language, code := range snippets(t) {
+func TestDocs_clientPrograms(t *testing.T) {
+	for language, code := range docPrograms(t) {
 		for way, proxy := range map[string]func(*testing.T, string) string{
 			"directly": func(_ *testing.T, address string) string { return address },
-			"cut":      cutting, "kept back": keepingBack,
+			"cut":      cuttingProxy, "kept back": bufferingProxy,
 		} {
 			t.Run(language+" "+way, func(t *testing.T) {
 				t.Parallel()
@@ -79,7 +79,7 @@ func TestDocs_clients(t *testing.T) {
 					}
 					tasks.Succeed(created.ID, `{}`, task.Full)
 				}()
-				cmd := snippet(t, language, code)
+				cmd := programCommand(t, language, code)
 				cmd.Env = append(os.Environ(), "API="+address, "ID="+created.ID, "KEY=")
 				out, err := cmd.CombinedOutput()
 				require.NoError(t, err, string(out))
@@ -89,8 +89,8 @@ func TestDocs_clients(t *testing.T) {
 	}
 }
 
-// cutting passes on what it gets, and cuts every connection after a while.
-func cutting(t *testing.T, to string) string {
+// cuttingProxy passes on what it gets, and cuts every connection after a while.
+func cuttingProxy(t *testing.T, to string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -113,8 +113,8 @@ func cutting(t *testing.T, to string) string {
 	return "http://" + l.Addr().String()
 }
 
-// keepingBack sends an answer on when all of it is there, as proxies do that do not know of streams.
-func keepingBack(t *testing.T, to string) string {
+// bufferingProxy sends an answer on when all of it is there, as proxies do that do not know of streams.
+func bufferingProxy(t *testing.T, to string) string {
 	target, err := url.Parse(to)
 	require.NoError(t, err)
 	pass := httputil.NewSingleHostReverseProxy(target)

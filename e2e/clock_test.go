@@ -24,14 +24,14 @@ import (
 
 var jumpClock = flag.Bool("clock-jump", false, "build all programs with a clock that can be set, which takes minutes, and set it while tasks run")
 
-// jumpyPrograms builds worker, API and Temporal with another time.Now, once, and gives their folder: see testdata/clock/shift.go. Go's own library
+// clockPrograms builds worker, API and Temporal with another time.Now, once, and gives their folder: see testdata/clock/shift.go. Go's own library
 // is left alone, and so are all other builds.
-var jumpyPrograms = sync.OnceValues(func() (string, error) {
+var clockPrograms = sync.OnceValues(func() (string, error) {
 	dir, err := filepath.Abs("../bin/clock")
 	if err != nil {
 		return "", err
 	}
-	overlay, err := layOver(dir)
+	overlay, err := writeOverlay(dir)
 	if err != nil {
 		return "", err
 	}
@@ -44,8 +44,8 @@ var jumpyPrograms = sync.OnceValues(func() (string, error) {
 	return dir, os.Rename(filepath.Join(dir, "temporal"), filepath.Join(dir, localtemporal.ProgramName))
 })
 
-// layOver writes what go build -overlay takes: time.go, under a name that no other build takes for a source, with Now asking shift.go.
-func layOver(dir string) (path string, err error) {
+// writeOverlay writes what go build -overlay takes: time.go, under a name that no other build takes for a source, with Now asking shift.go.
+func writeOverlay(dir string) (path string, err error) {
 	root, err := exec.CommandContext(context.Background(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", err
@@ -57,7 +57,7 @@ func layOver(dir string) (path string, err error) {
 	}
 	const asks = "sec, nsec, mono := runtimeNow()"
 	if strings.Count(string(source), asks) != 1 {
-		return "", fmt.Errorf("time.Now in %s is written in another way: see layOver", library)
+		return "", fmt.Errorf("time.Now in %s is written in another way: see writeOverlay", library)
 	}
 	shift, err := filepath.Abs("testdata/clock/shift.go")
 	if err != nil {
@@ -90,9 +90,9 @@ func (c clock) set(t testing.TB, off time.Duration) {
 	require.NoError(t, f.Close())
 }
 
-// newJumpyStack is a stack of which the clock can be set: ours is that of two workers and the API, theirs that of Temporal.
-func newJumpyStack(t *testing.T) (s *stack, videos *videotest.Provider, ours, theirs clock) {
-	built, err := jumpyPrograms()
+// newClockStack is a stack of which the clock can be set: ours is that of two workers and the API, theirs that of Temporal.
+func newClockStack(t *testing.T) (s *stack, videos *videotest.Provider, ours, theirs clock) {
+	built, err := clockPrograms()
 	require.NoError(t, err)
 	dir := t.TempDir()
 	ours, theirs = clock(filepath.Join(dir, "ours")), clock(filepath.Join(dir, "theirs"))
@@ -118,15 +118,15 @@ func TestClockJump(t *testing.T) {
 		"Temporal an hour forward": {0, time.Hour}, "Temporal a minute back": {0, -time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, videos, ours, theirs := newJumpyStack(t)
-			ids := s.beforeJump(videos)
+			s, videos, ours, theirs := newClockStack(t)
+			ids := s.startBeforeJump(videos)
 			require.NoError(t, s.provider.WaitFor(s.soon(), 20))
 			theirs.set(t, jump.theirs)
 			ours.set(t, jump.ours)
 			ids = append(ids, s.submit(notes(3)), s.begin("summary", notes(3), map[string]any{"delay": "2s"}))
 			begun := time.Now()
 			for _, id := range ids {
-				s.onlyForward(id)
+				s.followForward(id)
 			}
 			t.Logf("all ended %s later; the provider: %+v", time.Since(begun).Round(time.Second), s.provider.Counts())
 			require.LessOrEqual(t, s.provider.Counts().Total, 60+8, "calls, and those under way once more")
@@ -135,8 +135,8 @@ func TestClockJump(t *testing.T) {
 	}
 }
 
-// beforeJump starts what is to be under way: 50 calls, one that waits for a rate limit, one whose start is to come, one with a deadline, a video.
-func (s *stack) beforeJump(videos *videotest.Provider) []string {
+// startBeforeJump starts what is to be under way: 50 calls, one that waits for a rate limit, one whose start is to come, one with a deadline, a video.
+func (s *stack) startBeforeJump(videos *videotest.Provider) []string {
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
 		return llmtest.Reply{}.After(time.Duration(1000+hashOf(c.Hash)%1000) * time.Millisecond)
 	})
@@ -147,23 +147,23 @@ func (s *stack) beforeJump(videos *videotest.Provider) []string {
 		return task.SummaryInput{Documents: []task.Document{{Text: text}}}
 	}
 	return []string{
-		s.film(task.VideoInput{Prompts: prompts(1), Seconds: 5}), s.submit(text("[wait] The lamp was lit.")),
+		s.submitVideo(task.VideoInput{Prompts: prompts(1), Seconds: 5}), s.submit(text("[wait] The lamp was lit.")),
 		s.begin("summary", text("The keeper came down."), map[string]any{"delay": "15s"}),
 		s.begin("summary", text("The keeper climbed up."), map[string]any{"deadline": deadline}), s.submit(notes(50)),
 	}
 }
 
-// onlyForward follows a task to its end and checks what it tells on the way.
-func (s *stack) onlyForward(id string) {
+// followForward follows a task to its end and checks what it tells on the way.
+func (s *stack) followForward(id string) {
 	s.t.Helper()
-	told := saga{id: id}
-	for begun := time.Now(); !told.seen.Done; time.Sleep(200 * time.Millisecond) {
-		require.Less(s.t, time.Since(begun), 3*time.Minute, "%+v", told.seen)
+	states := sequence{id: id}
+	for begun := time.Now(); !states.last.Done; time.Sleep(200 * time.Millisecond) {
+		require.Less(s.t, time.Since(begun), 3*time.Minute, "%+v", states.last)
 		now, err := s.client.Get(s.soon(), id)
 		require.NoError(s.t, err)
-		require.False(s.t, now.UpdatedAt.Before(told.seen.UpdatedAt), "%s after %s", now.UpdatedAt, told.seen.UpdatedAt)
-		require.NoError(s.t, told.next(now))
+		require.False(s.t, now.UpdatedAt.Before(states.last.UpdatedAt), "%s after %s", now.UpdatedAt, states.last.UpdatedAt)
+		require.NoError(s.t, states.add(now))
 	}
-	require.Equal(s.t, task.Full, told.seen.Outcome, "%+v", told.seen.Error)
-	require.False(s.t, told.seen.FinishedAt.Before(told.seen.UpdatedAt))
+	require.Equal(s.t, task.Full, states.last.Outcome, "%+v", states.last.Error)
+	require.False(s.t, states.last.FinishedAt.Before(states.last.UpdatedAt))
 }

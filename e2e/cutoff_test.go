@@ -27,8 +27,8 @@ import (
 	"longhaul/workflows"
 )
 
-// deaf are tools of which the first call looks at nothing and ends when it is released.
-type deaf struct {
+// stubbornTools are tools of which the first call looks at nothing and ends when it is released.
+type stubbornTools struct {
 	*tool.Kit
 	calls   atomic.Int64
 	began   chan struct{}
@@ -37,7 +37,7 @@ type deaf struct {
 }
 
 // Run is a tool call.
-func (d *deaf) Run(ctx context.Context, def tool.Definition, call tool.Call) (tool.Result, error) {
+func (d *stubbornTools) Run(ctx context.Context, def tool.Definition, call tool.Call) (tool.Result, error) {
 	if d.calls.Add(1) > 1 {
 		return d.Kit.Run(ctx, def, call)
 	}
@@ -47,23 +47,23 @@ func (d *deaf) Run(ctx context.Context, def tool.Definition, call tool.Call) (to
 	return tool.Result{Text: "a late result"}, nil
 }
 
-// cuts is a meter that counts.
-type cuts struct{ cut, stuck atomic.Int64 }
+// cutoffMeter is a meter that counts.
+type cutoffMeter struct{ cut, stuck atomic.Int64 }
 
-func (c *cuts) CutOff(string)         { c.cut.Add(1) }
-func (c *cuts) Stuck(_ string, n int) { c.stuck.Add(int64(n)) }
+func (c *cutoffMeter) CutOff(string)         { c.cut.Add(1) }
+func (c *cutoffMeter) Stuck(_ string, n int) { c.stuck.Add(int64(n)) }
 
 // A tool that ignores its context keeps neither its slot nor its task: the task ends, the next task of the tenant gets the one
 // slot there is, and what the tool gives later changes nothing.
-func TestCA07_toolThatIgnoresItsContext(t *testing.T) {
+func TestCancel_toolThatIgnoresItsContext(t *testing.T) {
 	s := newStack(t)
 	s.worker.kill()
 	kit, err := tool.New(tool.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	d := &deaf{Kit: kit, began: make(chan struct{}), release: make(chan struct{}), late: make(chan struct{})}
-	meter := &cuts{}
+	d := &stubbornTools{Kit: kit, began: make(chan struct{}), release: make(chan struct{}), late: make(chan struct{})}
+	meter := &cutoffMeter{}
 	s.workHere(d, meter)
-	s.plan(sum("6*7"), says("Forty-two."))
+	s.scriptTurns(callCalculator("6*7"), finalAnswer("Forty-two."))
 	calculate := task.AgentInput{Goal: "compute", Tools: []task.ToolSpec{{Builtin: "calculator"}}}
 
 	id := s.submitAgent(calculate)

@@ -19,7 +19,7 @@ import (
 )
 
 // What the dashboard lists is in Temporal: after the API was killed it counts the same tasks in the same states.
-func TestDA01_dashboardSurvivesRestart(t *testing.T) {
+func TestDashboard_survivesRestart(t *testing.T) {
 	s := newStack(t)
 	for range 8 {
 		s.finish(s.begin("summary", task.SummaryInput{Documents: []task.Document{{Text: "The harbour was rebuilt in 1911."}}}, nil))
@@ -57,7 +57,7 @@ func (s *stack) countByState() map[string]int {
 // One person, one browser, the real stack: a task of each kind from its form to its end, by its example.
 func TestDashboard_everyKind(t *testing.T) {
 	s := newStack(t, simulated...)
-	w := s.window()
+	w := s.openDashboard()
 	var kinds task.Page[task.KindInfo]
 	_, answer := s.get("/v1/kinds")
 	require.NoError(t, json.Unmarshal([]byte(answer), &kinds))
@@ -82,9 +82,9 @@ func TestDashboard_everyKind(t *testing.T) {
 }
 
 // The same person drops a file, stops a task, lets an agent make a call, and runs a dead letter again.
-func TestDashboard_handsOn(t *testing.T) {
+func TestDashboard_everyAction(t *testing.T) {
 	s := newStack(t, simulated...)
-	w := s.window()
+	w := s.openDashboard()
 	t.Run("drops a file, and stops what was begun", func(t *testing.T) { w.dropAndStop(s) })
 	t.Run("approves a call", func(t *testing.T) { w.approve(s) })
 	t.Run("runs a dead letter again", func(t *testing.T) { w.replay(s) })
@@ -93,17 +93,17 @@ func TestDashboard_handsOn(t *testing.T) {
 // simulated has a stack work without a provider.
 var simulated = []string{"LONGHAUL_LLM_BASE_URL=", "LONGHAUL_LLM_KEY=", "LONGHAUL_FETCH_ALLOW_PRIVATE=127.0.0.1", "LONGHAUL_TOOLS_ALLOW_PRIVATE=127.0.0.1"}
 
-// visitor is a person before the dashboard of a stack.
-type visitor struct{ *browsertest.Window }
+// dashboard is a person before the dashboard of a stack.
+type dashboard struct{ *browsertest.Window }
 
-func (s *stack) window() visitor {
+func (s *stack) openDashboard() dashboard {
 	s.t.Helper()
 	t, ok := s.t.(*testing.T)
 	require.True(s.t, ok, "a benchmark has no browser")
-	return visitor{browsertest.Open(t, browsertest.Start(t, nil), "http://"+s.address, 8*time.Minute)}
+	return dashboard{browsertest.Open(t, browsertest.Start(t, nil), "http://"+s.address, 8*time.Minute)}
 }
 
-func (w visitor) dropAndStop(s *stack) {
+func (w dashboard) dropAndStop(s *stack) {
 	w.Visit("/new/summary")
 	w.Drop(".drop", "港.txt", strings.Repeat("The harbour was rebuilt in 1911. ", 50))
 	w.Until("document.querySelectorAll('li.entry').length === 1")
@@ -115,18 +115,18 @@ func (w visitor) dropAndStop(s *stack) {
 	require.Equal(w.T, task.Cancelled, s.finish(w.Text("#task-id")).Status)
 }
 
-func (w visitor) approve(s *stack) {
-	desk := newDesk(w.T)
-	id := s.submitAgent(task.AgentInput{Goal: "book a room in Lima", Tools: []task.ToolSpec{desk.tool("book", http.MethodPost, task.Always)}})
+func (w dashboard) approve(s *stack) {
+	tools := newToolServer(w.T)
+	id := s.submitAgent(task.AgentInput{Goal: "book a room in Lima", Tools: []task.ToolSpec{tools.tool("book", http.MethodPost, task.Always)}})
 	w.Visit("/tasks/" + id)
 	w.Until("document.querySelector('.ask')")
-	require.Empty(w.T, desk.made(), "nothing before a person has said yes")
+	require.Empty(w.T, tools.requests(), "nothing before a person has said yes")
 	w.Click(".ask button.main")
 	w.UntilWithin(time.Minute, "document.querySelector('.standing .state.succeeded')")
-	require.Len(w.T, desk.made(), 1)
+	require.Len(w.T, tools.requests(), 1)
 }
 
-func (w visitor) replay(s *stack) {
+func (w dashboard) replay(s *stack) {
 	var published atomic.Bool
 	archive := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !published.Load() {

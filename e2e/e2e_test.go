@@ -28,7 +28,7 @@ import (
 )
 
 // A worker that is killed in the middle costs the calls it had in flight, and nothing else.
-func TestKillWorker(t *testing.T) {
+func TestKillWorker_repeatsOnlyCallsInFlight(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 300 * time.Millisecond} })
 	in := notes(29)
@@ -67,7 +67,7 @@ func TestKillWorker(t *testing.T) {
 }
 
 // An API that is killed takes nothing with it: the task runs on, and the next API tells of it.
-func TestKillAPI(t *testing.T) {
+func TestKillAPI_taskContinues(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 200 * time.Millisecond} })
 	id := s.submit(notes(30))
@@ -85,7 +85,7 @@ func TestKillAPI(t *testing.T) {
 
 // Everything is killed at once, as a machine that loses power would: Temporal does not outlive its
 // parent, and at the next start the task goes on.
-func TestKillEverything(t *testing.T) {
+func TestKillEverything_taskContinues(t *testing.T) {
 	folder, temporal := programs()
 	provider := llmtest.New(t)
 	provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 300 * time.Millisecond} })
@@ -104,7 +104,7 @@ func TestKillEverything(t *testing.T) {
 
 	s.start("dev", args...)
 	s.waitReady()
-	done := s.finishOver(id)
+	done := s.pollUntilDone(id)
 	require.Equal(t, task.Full, done.Outcome)
 	require.LessOrEqual(t, provider.Counts().Total, 20+3)
 }
@@ -121,8 +121,8 @@ func temporalRuns(dir string) bool {
 	return false
 }
 
-// finishOver waits for a task with plain requests, over an API that comes and goes.
-func (s *stack) finishOver(id string) (t task.Task) {
+// pollUntilDone waits for a task with plain requests, over an API that comes and goes.
+func (s *stack) pollUntilDone(id string) (t task.Task) {
 	require.Eventually(s.t, func() bool {
 		_, body := s.get("/v1/tasks/" + id)
 		return json.Unmarshal([]byte(body), &t) == nil && t.Done
@@ -131,7 +131,7 @@ func (s *stack) finishOver(id string) (t task.Task) {
 }
 
 // A cancel reaches the running calls: the provider sees its sockets close, and what was finished stays.
-func TestCancel(t *testing.T) {
+func TestCancel_keepsFinishedItems(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
 	for i := range 5 {
 		s.provider.On(fmt.Sprintf("[doc-%03d]", i), llmtest.Reply{})
@@ -139,7 +139,7 @@ func TestCancel(t *testing.T) {
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{End: llmtest.Silence} })
 	id := s.submit(notes(10))
 	require.NoError(t, s.provider.WaitFor(s.soon(), 10))
-	require.Eventually(t, func() bool { return s.items(id, "succeeded") == 5 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return s.countItems(id, "succeeded") == 5 }, 30*time.Second, 20*time.Millisecond)
 
 	asked := time.Now()
 	status, _ := s.post("/v1/tasks/"+id+"/cancel", "")
@@ -149,8 +149,8 @@ func TestCancel(t *testing.T) {
 	done := s.finish(id)
 	require.Equal(t, task.Cancelled, done.Status)
 	require.Equal(t, task.Partial, done.Outcome)
-	require.Equal(t, 5, s.items(id, "succeeded"))
-	require.Equal(t, 5, s.items(id, "cancelled"))
+	require.Equal(t, 5, s.countItems(id, "succeeded"))
+	require.Equal(t, 5, s.countItems(id, "cancelled"))
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(t, http.StatusOK, status, body)
 	status, _ = s.post("/v1/tasks/"+id+"/cancel", "")
@@ -158,7 +158,7 @@ func TestCancel(t *testing.T) {
 	require.Equal(t, 10, s.provider.Counts().Total)
 }
 
-func (s *stack) items(id, status string) int {
+func (s *stack) countItems(id, status string) int {
 	code, body := s.get("/v1/tasks/" + id + "/items?limit=100&status=" + status)
 	require.Equal(s.t, http.StatusOK, code, body)
 	var page task.Page[task.Item]
@@ -167,7 +167,7 @@ func (s *stack) items(id, status string) int {
 }
 
 // Without any worker a task can be created, read, listed, waited for and cancelled.
-func TestNoWorker(t *testing.T) {
+func TestNoWorker_tasksCanBeManaged(t *testing.T) {
 	s := newStack(t)
 	s.worker.kill()
 	id := s.submit(notes(2))
@@ -204,7 +204,7 @@ func TestNoWorker(t *testing.T) {
 
 // DU-06: fifty clients race with one idempotency key: there is one task. Another body is refused while it runs and after, and the same key of
 // another tenant is another key.
-func TestDU06_idempotencyKey(t *testing.T) {
+func TestIdempotencyKey_startsOneTask(t *testing.T) {
 	s := newStack(t, "LONGHAUL_API_KEYS=one:key-of-one,two:key-of-two")
 	s.provider.On("bridge", llmtest.Reply{}.After(2*time.Second))
 	const body, other = `{"kind":"summary","input":{"documents":[{"text":"A sound bridge."}]}}`, `{"kind":"summary","input":{"documents":[{"text":"Another bridge."}]}}`
@@ -247,7 +247,7 @@ func TestDU06_idempotencyKey(t *testing.T) {
 }
 
 // A thousand small documents: every one summarised once, every history short.
-func TestThousandDocuments(t *testing.T) {
+func TestHistories_thousandDocuments(t *testing.T) {
 	s := newStack(t)
 	done := s.finish(s.submit(notes(1000)))
 	require.Equal(t, task.Full, done.Outcome)
@@ -258,7 +258,7 @@ func TestThousandDocuments(t *testing.T) {
 }
 
 // A text of five megabytes, and a result of more than two: both go by reference.
-func TestLargeTextAndResult(t *testing.T) {
+func TestSize_largeTextAndResult(t *testing.T) {
 	s := newStack(t, "LONGHAUL_API_MAX_BODY=16MiB")
 	answer := strings.Repeat("All was well on the coast that year. ", 60_000) // 2.2 MB
 	s.provider.On("[doc-000]", llmtest.Stream(llmtest.Delta(answer, "stop"), "[DONE]"))
@@ -295,7 +295,7 @@ func (s *stack) requireShortHistories(id string, groups int) {
 }
 
 // A secret is nowhere but in the provider's request.
-func TestSecretsStaySecret(t *testing.T) {
+func TestSecrets_appearInNoOutput(t *testing.T) {
 	s := newStack(t)
 	const secret = "sk-test-secret-marker"
 	s.provider.On("[doc-000]", llmtest.Fail(http.StatusUnauthorized, `{"error":{"message":"Incorrect API key provided: `+secret+`"}}`))
@@ -316,7 +316,7 @@ func TestSecretsStaySecret(t *testing.T) {
 }
 
 // A task with a start time is scheduled until then, and runs once.
-func TestDelay(t *testing.T) {
+func TestDelay_startsLater(t *testing.T) {
 	s := newStack(t)
 	_, body := s.post("/v1/tasks", `{"kind":"summary","delay":"2s","input":{"documents":[{"text":"A sound bridge."}]}}`)
 	var got task.Task
@@ -330,7 +330,7 @@ func TestDelay(t *testing.T) {
 
 // A server that wants very short histories makes task and groups go on in new runs all the time:
 // nothing is done twice, nothing is lost, and readers see one task that only goes forward.
-func TestManyRuns(t *testing.T) {
+func TestHistories_continueAsNew(t *testing.T) {
 	s := newStackOn(t, localtemporal.Options{HistoryEvents: 40}, "LONGHAUL_LLM_CHUNK_TOKENS=200")
 	in := task.SummaryInput{}
 	for i := range 30 { // the first group is one of long documents, which do not all fit into its window
@@ -355,12 +355,12 @@ func TestManyRuns(t *testing.T) {
 	require.Equal(t, map[string]string{"order": "17"}, done.Labels)
 	_, list := s.get("/v1/tasks?label=order:17&status=succeeded")
 	require.Contains(t, list, done.ID)
-	require.Greater(t, s.runs(done.ID), 1, "the task went on in a new run")
-	require.Greater(t, s.runs(done.ID+".group-0"), 1, "and so did a group")
+	require.Greater(t, s.countRuns(done.ID), 1, "the task went on in a new run")
+	require.Greater(t, s.countRuns(done.ID+".group-0"), 1, "and so did a group")
 }
 
 // runs counts the runs that a workflow took.
-func (s *stack) runs(id string) int {
+func (s *stack) countRuns(id string) int {
 	c := s.cluster()
 	defer c.Close()
 	count := 0
@@ -375,7 +375,7 @@ func (s *stack) runs(id string) int {
 }
 
 // The example of examples/ does what it says, for somebody who has only this repository.
-func TestExample(t *testing.T) {
+func TestExample_summary(t *testing.T) {
 	s := newStack(t)
 	script := exec.CommandContext(t.Context(), "bash", filepath.Join("..", "examples", "summary.sh"))
 	script.Env = append(os.Environ(), "LONGHAUL_API=http://"+s.address)
@@ -390,7 +390,7 @@ func TestExample(t *testing.T) {
 
 // What an attempt met is known to the next one, by way of a real Temporal: a provider that fails at once
 // is called as often as it is configured and no more, one that asks to wait as often as it asks.
-func TestAttempts(t *testing.T) {
+func TestAttempts_countAcrossRetries(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=3")
 	busy := llmtest.Fail(http.StatusTooManyRequests, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`).With("Retry-After", "1")
 	s.provider.On("[doc-000]", llmtest.Fail(http.StatusInternalServerError, "oops"))
@@ -409,7 +409,7 @@ func TestAttempts(t *testing.T) {
 }
 
 // A worker that is stopped in order hands its calls on, and does not make them look lost.
-func TestGentleStop(t *testing.T) {
+func TestStopWorker_handsCallsOver(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_STOP_TIMEOUT=1s")
 	s.provider.On("[doc-000]", llmtest.Reply{End: llmtest.Silence}, llmtest.Reply{End: llmtest.Silence}, llmtest.Reply{})
 	id := s.submit(notes(1))
@@ -439,7 +439,7 @@ func (s *stack) beat(id string) (b activities.Beat) {
 }
 
 // A provider that is down for a while uses up no attempts: calls go on when it is back.
-func TestProviderOutage(t *testing.T) {
+func TestProvider_outageUsesNoAttempts(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=1")
 	address := strings.TrimSuffix(strings.TrimPrefix(s.provider.URL(), "http://"), "/v1")
 	s.provider.Close()
@@ -459,7 +459,7 @@ func TestProviderOutage(t *testing.T) {
 }
 
 // One call is told to wait: no other is made until then, and then they come one after another.
-func TestLaneCloses(t *testing.T) {
+func TestLane_closesOnRateLimit(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=5")
 	s.provider.On("[doc-000]", llmtest.RateLimit(5), llmtest.Reply{})
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(100 * time.Millisecond) })
@@ -480,7 +480,7 @@ func TestLaneCloses(t *testing.T) {
 }
 
 // An account without money is asked once, by no more than are on their way, and every task is told.
-func TestLaneStops(t *testing.T) {
+func TestLane_stopsWithoutQuota(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=2", "LONGHAUL_LLM_PROFILE=openai")
 	s.provider.On("Report", llmtest.Fail(http.StatusTooManyRequests,
 		`{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`))

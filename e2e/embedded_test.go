@@ -23,20 +23,20 @@ import (
 	"longhaul/internal/task"
 )
 
-// journal is a log that a test reads.
-type journal struct {
+// logBuffer is a log that a test reads.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write is a line.
-func (j *journal) Write(p []byte) (int, error) {
+func (j *logBuffer) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.Write(p)
 }
 
-func (j *journal) String() string {
+func (j *logBuffer) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.String()
@@ -44,9 +44,9 @@ func (j *journal) String() string {
 
 // Two hundred tasks at once on SQLite, whose server is killed in the middle: all are there afterwards, all end, and the database
 // was never locked.
-func TestRC06_sqliteUnderLoadAndKilled(t *testing.T) {
+func TestSQLite_underLoadAndKilled(t *testing.T) {
 	const many = 200
-	log := &journal{}
+	log := &logBuffer{}
 	s := newStackOn(t, localtemporal.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 500 * time.Millisecond} })
 	var mu sync.Mutex
@@ -66,18 +66,18 @@ func TestRC06_sqliteUnderLoadAndKilled(t *testing.T) {
 	all.Wait()
 	s.killTemporal()
 	for _, id := range ids {
-		require.Equal(t, task.Full, s.finishOver(id).Outcome)
+		require.Equal(t, task.Full, s.pollUntilDone(id).Outcome)
 	}
-	require.Eventually(t, func() bool { return len(s.everyID()) == many }, 30*time.Second, 200*time.Millisecond, "lists lag a little")
+	require.Eventually(t, func() bool { return len(s.allTaskIDs()) == many }, 30*time.Second, 200*time.Millisecond, "lists lag a little")
 	slices.Sort(ids)
-	require.Equal(t, ids, s.everyID())
+	require.Equal(t, ids, s.allTaskIDs())
 	require.LessOrEqual(t, s.provider.Counts().Total, many+60, "what was paid for is not paid again")
 	require.NotContains(t, log.String(), "locked")
 	require.NotContains(t, log.String(), "SQLITE_BUSY")
 }
 
-// everyID lists all tasks, page by page.
-func (s *stack) everyID() (ids []string) {
+// allTaskIDs lists all tasks, page by page.
+func (s *stack) allTaskIDs() (ids []string) {
 	cursor := ""
 	for {
 		page, err := s.client.List(s.soon(), task.Filter{Limit: task.MaxPage, Cursor: cursor})
@@ -95,7 +95,7 @@ func (s *stack) everyID() (ids []string) {
 
 // The disk of the database is full: what is asked for meanwhile is refused and not half begun, and when there is room again all
 // goes on.
-func TestRC06_diskFull(t *testing.T) {
+func TestSQLite_diskFull(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skip("a small disk can be made by root alone: ", err)
@@ -116,8 +116,8 @@ func TestRC06_diskFull(t *testing.T) {
 	}, time.Minute, time.Second, "a full disk refuses nothing")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.NoError(t, os.Remove(full))
-	require.Equal(t, task.Full, s.finishOver(id).Outcome)
-	require.Equal(t, task.Full, s.finishOver(s.submit(notes(2))).Outcome)
+	require.Equal(t, task.Full, s.pollUntilDone(id).Outcome)
+	require.Equal(t, task.Full, s.pollUntilDone(s.submit(notes(2))).Outcome)
 }
 
 // fill writes a file until that fails.
@@ -134,7 +134,7 @@ func fill(path string) error {
 }
 
 // What cannot be is said at start, in words, and the process ends with a failure.
-func TestEmbedded_refusals(t *testing.T) {
+func TestDev_explainsFailedStart(t *testing.T) {
 	folder, temporal := programs()
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T, data string)

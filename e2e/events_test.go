@@ -26,8 +26,8 @@ func slowly(text string, gap time.Duration) llmtest.Reply {
 	return llmtest.Answer(text, llmtest.Usage{Input: 10, Output: 10}).Every(gap)
 }
 
-// reading follows a task and puts its text together, as a page would.
-type reading struct {
+// followedText follows a task and puts its text together, as a page would.
+type followedText struct {
 	text     string
 	parts    int
 	restarts int
@@ -35,11 +35,11 @@ type reading struct {
 	err      error
 }
 
-func (s *stack) read(id string) <-chan reading {
-	out := make(chan reading, 1)
+func (s *stack) followText(id string) <-chan followedText {
+	out := make(chan followedText, 1)
 	ctx := s.soon()
 	go func() {
-		var r reading
+		var r followedText
 		r.done, r.err = s.client.WatchText(ctx, id, func(task.Task) {}, func(t task.Text) {
 			if r.parts++; t.Offset == 0 {
 				r.text = ""
@@ -58,19 +58,19 @@ func (s *stack) read(id string) <-chan reading {
 }
 
 // Readers see a summary grow while the model writes it, also those who come late; when its call is made again, they begin anew.
-func TestLiveText(t *testing.T) {
+func TestLiveText_growsAndRestarts(t *testing.T) {
 	s := newStack(t)
 	const text = "The lamp was lit at dusk and burned all night above the quiet harbour until the keeper came down."
 	cut := slowly("Once there was a lamp that nobody had lit", 300*time.Millisecond)
 	cut.Parts = cut.Parts[:9]
 	s.provider.On("[doc-000]", cut.Then(llmtest.Cut), slowly(text, 300*time.Millisecond))
 	id := s.submit(notes(1))
-	early := s.read(id)
+	early := s.followText(id)
 	require.NoError(t, s.provider.WaitFor(s.soon(), 2))
 	time.Sleep(2 * time.Second)
-	late := <-s.read(id)
+	late := <-s.followText(id)
 	first := <-early
-	for who, r := range map[string]reading{"early": first, "late": late} {
+	for who, r := range map[string]followedText{"early": first, "late": late} {
 		require.NoError(t, r.err, who)
 		require.Equal(t, task.Full, r.done.Outcome)
 		require.True(t, strings.HasPrefix(text, r.text), "%s: %q", who, r.text)
@@ -86,16 +86,16 @@ func TestLiveText_qaAndAgent(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
 		if call.Inputs != nil {
-			return byWords(call.Inputs)
+			return wordVectors(call.Inputs)
 		}
 		if strings.Contains(call.Prompt, "citations:") {
 			return slowly(`{"citations": [], "answer": "It was lit at dusk, as every day of that year, and nobody knows by whom.", "supported": false, "needs_everything": false}`, 250*time.Millisecond)
 		}
 		return slowly("I have looked at everything there is and found that the lamp was lit.", 250*time.Millisecond)
 	})
-	qa := s.read(s.begin("qa", map[string]any{"documents": []map[string]any{{"text": "The lamp was lit at dusk."}}, "questions": []string{"When was the lamp lit?"}}, nil))
-	agent := s.read(s.begin("agent", map[string]any{"goal": "Find out about the lamp."}, nil))
-	for what, out := range map[string]<-chan reading{"It was lit at dusk, as": qa, "I have looked at": agent} {
+	qa := s.followText(s.begin("qa", map[string]any{"documents": []map[string]any{{"text": "The lamp was lit at dusk."}}, "questions": []string{"When was the lamp lit?"}}, nil))
+	agent := s.followText(s.begin("agent", map[string]any{"goal": "Find out about the lamp."}, nil))
+	for what, out := range map[string]<-chan followedText{"It was lit at dusk, as": qa, "I have looked at": agent} {
 		r := <-out
 		require.NoError(t, r.err)
 		require.True(t, strings.HasPrefix(r.text, what), "%q", r.text)
@@ -147,7 +147,7 @@ func (s *stack) listenOn(ctx context.Context, id string, r *rawStream) {
 
 // PR-03 on the real thing: the API is killed and started again, and its listeners go on where they were: no state twice, none out of order,
 // and the end is told to all.
-func TestPR03_killAPI(t *testing.T) {
+func TestEvents_resumeAfterAPIKill(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 400 * time.Millisecond} })
 	id := s.submit(notes(400))
@@ -184,7 +184,7 @@ func TestPR03_killAPI(t *testing.T) {
 }
 
 // PR-06: over a killed worker and retries, progress never falls, is below 100 before the end, and adds up, whichever way it is read.
-func TestPR06_progress(t *testing.T) {
+func TestProgress_neverFalls(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=10")
 	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
 		if call.Number%9 == 0 {
@@ -246,7 +246,7 @@ func TestPR06_progress(t *testing.T) {
 }
 
 // AP-02: a task is there once it is accepted, with no worker too; and what was done to it is seen by the next read.
-func TestAP02_readYourWrites(t *testing.T) {
+func TestRead_seesOwnWrites(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
 	s.worker.kill()
@@ -292,7 +292,7 @@ func TestAP02_readYourWrites(t *testing.T) {
 
 // DP-03 on the real thing: the API exits with 0 at once although fifty listen and fifty wait; one that is held by an upload exits at
 // a second signal.
-func TestDP03_realStop(t *testing.T) {
+func TestStopAPI_endsStreamsAndLongPolls(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
 	id := s.submit(notes(1))

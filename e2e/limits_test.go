@@ -14,7 +14,7 @@ import (
 )
 
 // strict is a provider's limit that is held to the letter: no stretch of time sees more than the most.
-type strict struct {
+type strictLimit struct {
 	most    int // of calls or tokens
 	per     time.Duration
 	taken   []spending // within the last stretch
@@ -28,7 +28,7 @@ type spending struct {
 }
 
 // handle answers calls of one usage and cost after a while, and turns away those that are too much.
-func (s *strict) handle(usage llmtest.Usage, cost int, latency time.Duration) func(llmtest.Call) llmtest.Reply {
+func (s *strictLimit) handle(usage llmtest.Usage, cost int, latency time.Duration) func(llmtest.Call) llmtest.Reply {
 	return func(call llmtest.Call) llmtest.Reply {
 		if !s.take(time.Now(), cost) {
 			s.refused++
@@ -38,7 +38,7 @@ func (s *strict) handle(usage llmtest.Usage, cost int, latency time.Duration) fu
 	}
 }
 
-func (s *strict) take(now time.Time, n int) bool {
+func (s *strictLimit) take(now time.Time, n int) bool {
 	for len(s.taken) > 0 && now.Sub(s.taken[0].at) > s.per {
 		s.sum -= s.taken[0].n
 		s.taken = s.taken[1:]
@@ -68,7 +68,7 @@ func (s *stack) share(workers int) {
 
 // A limit of tokens a minute is kept by one worker, and by three together, although the calls use more than
 // is expected of them.
-func TestTokensAMinute(t *testing.T) {
+func TestTokenLimit_sharedByWorkers(t *testing.T) {
 	// A provider that looks at five seconds instead of a minute, so that the test need not last minutes.
 	// Such a stretch may see, beside its share of the minute, the fiftieth part that may be used at once; as much
 	// again is for a machine that is busy. Without a limit of ours some thirty calls would be turned away.
@@ -78,15 +78,15 @@ func TestTokensAMinute(t *testing.T) {
 		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
 			s := newStack(t, fmt.Sprintf("LONGHAUL_LLM_TOKENS_PER_MINUTE=%d", limit), "LONGHAUL_LOG_LEVEL=debug")
 			s.share(workers)
-			strict := &strict{most: most, per: stretch}
-			s.provider.Handle(strict.handle(llmtest.Usage{Input: 400, Output: 600}, 1000, 500*time.Millisecond))
+			limit := &strictLimit{most: most, per: stretch}
+			s.provider.Handle(limit.handle(llmtest.Usage{Input: 400, Output: 600}, 1000, 500*time.Millisecond))
 			done := s.finish(s.submit(notes(100)))
 			require.Equal(t, task.Full, done.Outcome)
 			require.EqualValues(t, 100_000, done.Usage.InputTokens+done.Usage.OutputTokens)
 			calls := s.provider.Counts().Total
-			t.Logf("%d calls of 1000 tokens, %d refused, %.1f s", calls, strict.refused, done.FinishedAt.Sub(done.CreatedAt).Seconds())
-			require.Equal(t, 100+strict.refused, calls)
-			require.LessOrEqual(t, strict.refused, 3)
+			t.Logf("%d calls of 1000 tokens, %d refused, %.1f s", calls, limit.refused, done.FinishedAt.Sub(done.CreatedAt).Seconds())
+			require.Equal(t, 100+limit.refused, calls)
+			require.LessOrEqual(t, limit.refused, 3)
 		})
 	}
 }

@@ -23,7 +23,7 @@ func twoProviders(t *testing.T, settings ...string) (s *stack, second *llmtest.P
 
 // What a task says that it cost is what the providers said, to the token: answers, failed calls that told what they used,
 // answers that were cut and given again, and who stood in.
-func TestMoney_equalsTheJournal(t *testing.T) {
+func TestCost_equalsTheJournal(t *testing.T) {
 	s, second := twoProviders(t)
 	usage := llmtest.Usage{Input: 70, Output: 30}
 	cut := llmtest.Stream(llmtest.Delta("half", ""), llmtest.Delta("", "length"), llmtest.UsageEvent(usage), "[DONE]")
@@ -60,7 +60,7 @@ func TestMoney_equalsTheJournal(t *testing.T) {
 }
 
 // A cancelled task tells what it used by then: the calls that were cut off too.
-func TestMoney_cancel(t *testing.T) {
+func TestCost_afterCancel(t *testing.T) {
 	s, _ := twoProviders(t)
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
 		if c.Number > 3 {
@@ -86,7 +86,7 @@ func TestMoney_cancel(t *testing.T) {
 }
 
 // One provider that is closed takes nothing from the tasks of another.
-func TestProviders_doNotWaitForEachOther(t *testing.T) {
+func TestProviders_independentLanes(t *testing.T) {
 	s, second := twoProviders(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.RateLimit(600) })
 	closed := s.submit(notes(40))
@@ -101,7 +101,7 @@ func TestProviders_doNotWaitForEachOther(t *testing.T) {
 }
 
 // A provider that goes down in the middle is stood in for, and nothing is lost or paid twice.
-func TestProviders_standIn(t *testing.T) {
+func TestProviders_fallback(t *testing.T) {
 	s, second := twoProviders(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4")
 	id := s.submit(notes(60))
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
@@ -119,7 +119,7 @@ func TestProviders_standIn(t *testing.T) {
 }
 
 // A budget ends the task with what it has; without prices it is refused.
-func TestBudget(t *testing.T) {
+func TestBudget_endsTheTask(t *testing.T) {
 	s, _ := twoProviders(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=2")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply {
 		return llmtest.Answer("A summary.", llmtest.Usage{Input: 900, Output: 100}).After(300 * time.Millisecond)

@@ -14,7 +14,7 @@ import (
 )
 
 // byNode verifies calls with the specification's own JavaScript library, where there is node and npm can get it.
-func byNode(t *testing.T, secret string, calls []notifytest.Call) {
+func verifyInNode(t *testing.T, secret string, calls []notifytest.Call) {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {

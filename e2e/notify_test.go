@@ -26,16 +26,16 @@ import (
 
 var (
 	stuckMessages = flag.Int("stuck", 30, "how many messages wait for a receiver that hangs")
-	toldTasks     = flag.Int("told", 60, "how many tasks are looked at by those who are told")
+	notifiedTasks = flag.Int("told", 60, "how many tasks are looked at by those who are told")
 )
 
 // quick are settings under which a day of retries is over within seconds.
-func quick(retries string, more ...string) []string {
+func notifySettings(retries string, more ...string) []string {
 	return append([]string{"LONGHAUL_NOTIFY_ALLOW_PRIVATE=127.0.0.1", "LONGHAUL_NOTIFY_RETRIES=" + retries}, more...)
 }
 
 // receiver starts a receiver that ends with the test.
-func receiver(t testing.TB, reply func(notifytest.Call) notifytest.Reply) *notifytest.Receiver {
+func newReceiver(t testing.TB, reply func(notifytest.Call) notifytest.Reply) *notifytest.Receiver {
 	r := notifytest.New(reply)
 	t.Cleanup(r.Close)
 	return r
@@ -62,7 +62,7 @@ func (s *stack) deliveries(id string) []task.Delivery {
 }
 
 // settled waits until the one message of a task has a status, and gives it.
-func (s *stack) settled(id string, want task.DeliveryStatus) task.Delivery {
+func (s *stack) waitDelivery(id string, want task.DeliveryStatus) task.Delivery {
 	s.t.Helper()
 	var last []task.Delivery
 	require.Eventually(s.t, func() bool {
@@ -72,7 +72,7 @@ func (s *stack) settled(id string, want task.DeliveryStatus) task.Delivery {
 	return last[0]
 }
 
-func verify(t *testing.T, secret string, call notifytest.Call) {
+func verifySignature(t *testing.T, secret string, call notifytest.Call) {
 	t.Helper()
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func verify(t *testing.T, secret string, call notifytest.Call) {
 }
 
 // body is the message of a call.
-func message(t *testing.T, call notifytest.Call) (m struct {
+func parseMessage(t *testing.T, call notifytest.Call) (m struct {
 	Type      task.Occasion
 	Timestamp time.Time
 	Data      struct {
@@ -104,10 +104,10 @@ func message(t *testing.T, call notifytest.Call) (m struct {
 
 // A task's own webhook hears of its end once; the registered ones hear of it too, signed each with its own secret; the
 // secrets are in no history, no log and no answer.
-func TestWebhooks(t *testing.T) {
+func TestWebhooks_signedAndSentOnce(t *testing.T) {
 	secret := notify.NewSecret()
-	own, registered := receiver(t, nil), receiver(t, nil)
-	s := newStack(t, quick("1s")...)
+	own, registered := newReceiver(t, nil), newReceiver(t, nil)
+	s := newStack(t, notifySettings("1s")...)
 	e := s.register(`{"url":"` + registered.URL() + `/all?token=hidden"}`)
 	deaf := s.register(`{"url":"` + registered.URL() + `/deaf","events":["task.failed"]}`)
 	require.True(t, strings.HasPrefix(e.Secret, "whsec_"))
@@ -117,9 +117,9 @@ func TestWebhooks(t *testing.T) {
 	done := s.finish(id)
 	require.NoError(t, own.WaitFor(s.soon(), 1))
 	require.NoError(t, registered.WaitFor(s.soon(), 1))
-	verify(t, secret, own.Calls()[0])
-	verify(t, e.Secret, registered.Calls()[0])
-	m := message(t, own.Calls()[0])
+	verifySignature(t, secret, own.Calls()[0])
+	verifySignature(t, e.Secret, registered.Calls()[0])
+	m := parseMessage(t, own.Calls()[0])
 	require.Equal(t, task.OnSucceeded, m.Type)
 	require.Equal(t, []any{id, "summary", task.Succeeded, task.Full, done.Revision}, []any{m.Data.ID, m.Data.Kind, m.Data.Status, m.Data.Outcome, m.Data.Revision})
 	require.Equal(t, "atlas", m.Data.Labels["project"])
@@ -167,12 +167,12 @@ func (s *stack) requireNowhere(secret string, ids ...string) {
 }
 
 // WH-01: a receiver that hangs, one with an answer without end and one of 10 MB keep nobody waiting and no memory.
-func TestWH01_deadReceiversDelayNobody(t *testing.T) {
-	hang := receiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Hang: true} })
-	endless := receiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Endless: true} })
-	large := receiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Body: 10 << 20} })
-	healthy := receiver(t, nil)
-	s := newStack(t, quick("1s,1s", "LONGHAUL_NOTIFY_CONCURRENCY=8", "LONGHAUL_API_KEYS=a:key-a,b:key-b")...)
+func TestWebhooks_deadReceiverDelaysNoOther(t *testing.T) {
+	hang := newReceiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Hang: true} })
+	endless := newReceiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Endless: true} })
+	large := newReceiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Body: 10 << 20} })
+	healthy := newReceiver(t, nil)
+	s := newStack(t, notifySettings("1s,1s", "LONGHAUL_NOTIFY_CONCURRENCY=8", "LONGHAUL_API_KEYS=a:key-a,b:key-b")...)
 	begin := func(key, url string) string {
 		body := fmt.Sprintf(`{"kind":"summary","input":{"documents":[{"text":"Report [doc-000]."}]},"webhook":{"url":%q}}`, url)
 		status, answer := s.post("/v1/tasks", body, "Authorization", "Bearer "+key)
@@ -191,7 +191,7 @@ func TestWH01_deadReceiversDelayNobody(t *testing.T) {
 	for range 3 {
 		id := begin("key-b", healthy.URL())
 		require.Eventually(t, func() bool {
-			return slices.ContainsFunc(healthy.Calls(), func(c notifytest.Call) bool { return message(t, c).Data.ID == id })
+			return slices.ContainsFunc(healthy.Calls(), func(c notifytest.Call) bool { return parseMessage(t, c).Data.ID == id })
 		}, 30*time.Second, 20*time.Millisecond, "the healthy receiver waits for the dead one")
 		_, text := s.request(http.MethodGet, "/v1/tasks/"+id, "", "Authorization", "Bearer key-b")
 		var done task.Task
@@ -208,18 +208,18 @@ func TestWH01_deadReceiversDelayNobody(t *testing.T) {
 
 // WH-02: each attempt has a time and a signature of its own, and all have one id and the same bytes; so has one that is
 // sent again by hand.
-func TestWH02_everyAttemptIsFresh(t *testing.T) {
+func TestWebhooks_signEachAttempt(t *testing.T) {
 	secret := notify.NewSecret()
-	r := receiver(t, func(c notifytest.Call) notifytest.Reply {
+	r := newReceiver(t, func(c notifytest.Call) notifytest.Reply {
 		if c.Number <= 5 {
 			return notifytest.Reply{Status: http.StatusBadGateway}
 		}
 		return notifytest.Reply{}
 	})
-	s := newStack(t, quick("1s,1s,1s,1s,1s,1s")...)
+	s := newStack(t, notifySettings("1s,1s,1s,1s,1s,1s")...)
 	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": r.URL(), "secret": secret}})
 	s.finish(id)
-	d := s.settled(id, task.DeliveryDelivered)
+	d := s.waitDelivery(id, task.DeliveryDelivered)
 	require.Len(t, d.Attempts, 6)
 	require.Equal(t, []any{502, "it answered 502 Bad Gateway"}, []any{d.Attempts[0].StatusCode, d.Attempts[0].Error})
 	require.Equal(t, []any{200, ""}, []any{d.Attempts[5].StatusCode, d.Attempts[5].Error})
@@ -231,14 +231,14 @@ func TestWH02_everyAttemptIsFresh(t *testing.T) {
 	for _, call := range r.Calls() {
 		require.Equal(t, d.ID, call.ID())
 		require.Equal(t, string(r.Calls()[0].Body), string(call.Body))
-		verify(t, secret, call)
+		verifySignature(t, secret, call)
 		stamps[call.Header.Get("webhook-timestamp")+call.Header.Get("webhook-signature")] = true
 	}
 	require.GreaterOrEqual(t, len(stamps), 6, "an attempt carries the time of an earlier one")
 	status, answer := s.get("/v1/tasks")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, 1, strings.Count(answer, `"object":"task"`), "sending again starts no task")
-	byNode(t, secret, r.Calls())
+	verifyInNode(t, secret, r.Calls())
 }
 
 func (s *stack) redeliver(id string, want int) task.Delivery {
@@ -251,11 +251,11 @@ func (s *stack) redeliver(id string, want int) task.Delivery {
 }
 
 // WH-04: whoever is told of a task's end and looks sees that end and the result.
-func TestWH04_stateBeforeMessage(t *testing.T) {
-	s := newStack(t, quick("1s")...)
+func TestWebhooks_sentAfterTheState(t *testing.T) {
+	s := newStack(t, notifySettings("1s")...)
 	var stale, looked atomic.Int64
-	r := receiver(t, func(c notifytest.Call) notifytest.Reply {
-		m := message(t, c)
+	r := newReceiver(t, func(c notifytest.Call) notifytest.Reply {
+		m := parseMessage(t, c)
 		for _, path := range []string{"", "/result"} {
 			resp, err := http.Get("http://" + s.address + "/v1/tasks/" + m.Data.ID + path) //nolint:noctx // it belongs to no request of a test
 			if err != nil {
@@ -273,7 +273,7 @@ func TestWH04_stateBeforeMessage(t *testing.T) {
 		return notifytest.Reply{}
 	})
 	s.register(`{"url":"` + r.URL() + `"}`)
-	n := *toldTasks
+	n := *notifiedTasks
 	ids := map[string]bool{}
 	for range n {
 		ids[s.submit(notes(1))] = true
@@ -284,7 +284,7 @@ func TestWH04_stateBeforeMessage(t *testing.T) {
 	require.Eventually(t, func() bool { return looked.Load() == int64(2*n) }, time.Minute, 50*time.Millisecond)
 	require.Zero(t, stale.Load(), "a receiver saw an older state than it was told of")
 	for _, call := range r.Calls() {
-		id := message(t, call).Data.ID
+		id := parseMessage(t, call).Data.ID
 		require.True(t, ids[id], "an id that POST did not give, or a second message of a task: %s", id)
 		delete(ids, id)
 	}
@@ -292,13 +292,13 @@ func TestWH04_stateBeforeMessage(t *testing.T) {
 }
 
 // WH-06: nothing goes to an endpoint that was removed, or that said 410, and nobody waits behind it.
-func TestWH06_goneEndpoints(t *testing.T) {
-	failing := receiver(t, func(notifytest.Call) notifytest.Reply {
+func TestWebhooks_goneEndpoints(t *testing.T) {
+	failing := newReceiver(t, func(notifytest.Call) notifytest.Reply {
 		return notifytest.Reply{Status: http.StatusInternalServerError}
 	})
-	gone := receiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Status: http.StatusGone} })
-	healthy := receiver(t, nil)
-	s := newStack(t, quick("2s"+strings.Repeat(",2s", 60))...) // none is given up before all have been sent
+	gone := newReceiver(t, func(notifytest.Call) notifytest.Reply { return notifytest.Reply{Status: http.StatusGone} })
+	healthy := newReceiver(t, nil)
+	s := newStack(t, notifySettings("2s"+strings.Repeat(",2s", 60))...) // none is given up before all have been sent
 	doomed := s.register(`{"url":"` + failing.URL() + `"}`)
 	const n = 12
 	var ids []string
@@ -320,7 +320,7 @@ func TestWH06_goneEndpoints(t *testing.T) {
 		return strings.Contains(text, `"reason":"it answered 410`)
 	}, time.Minute, 50*time.Millisecond, "410 does not disable")
 	for _, id := range ids {
-		d := s.settled(id, task.DeliveryCancelled)
+		d := s.waitDelivery(id, task.DeliveryCancelled)
 		require.Equal(t, "endpoint removed", d.Detail)
 		require.Nil(t, d.NextAttemptAt)
 	}
@@ -344,30 +344,30 @@ func TestWH06_goneEndpoints(t *testing.T) {
 
 // WH-08: a task fails, and its webhook is down until the last attempt is over: the list tells it all, and once the receiver
 // is there again the message can be sent again, with what it said.
-func TestWH08_failureIsHeardOf(t *testing.T) {
+func TestWebhooks_redeliverAfterLastAttempt(t *testing.T) {
 	var up atomic.Bool
-	r := receiver(t, func(notifytest.Call) notifytest.Reply {
+	r := newReceiver(t, func(notifytest.Call) notifytest.Reply {
 		if up.Load() {
 			return notifytest.Reply{}
 		}
 		return notifytest.Reply{Status: http.StatusServiceUnavailable}
 	})
-	s := newStack(t, quick("500ms,500ms,500ms", "LONGHAUL_LLM_MAX_ATTEMPTS=2")...)
+	s := newStack(t, notifySettings("500ms,500ms,500ms", "LONGHAUL_LLM_MAX_ATTEMPTS=2")...)
 	s.provider.On("Report", llmtest.Fail(http.StatusInternalServerError, "oops"), llmtest.Fail(http.StatusInternalServerError, "oops"))
 	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": r.URL()}})
 	require.Equal(t, task.Failed, s.finish(id).Status)
-	d := s.settled(id, task.DeliveryFailed)
+	d := s.waitDelivery(id, task.DeliveryFailed)
 	require.Len(t, d.Attempts, 4)
 	require.Nil(t, d.NextAttemptAt)
 	require.Equal(t, "it answered 503 Service Unavailable", d.Attempts[3].Error)
 
 	up.Store(true)
 	s.redeliver(d.ID, http.StatusAccepted)
-	again := s.settled(id, task.DeliveryDelivered)
+	again := s.waitDelivery(id, task.DeliveryDelivered)
 	require.Equal(t, d.ID, again.ID)
 	require.Len(t, again.Attempts, 5)
 	calls := r.Calls()
-	m := message(t, calls[4])
+	m := parseMessage(t, calls[4])
 	require.Equal(t, task.OnFailed, m.Type)
 	require.Equal(t, 2, m.Data.Error.Attempts)
 	require.NotEmpty(t, m.Data.Error.Detail)
@@ -378,15 +378,15 @@ func TestWH08_failureIsHeardOf(t *testing.T) {
 }
 
 // A worker that is killed while it delivers costs that attempt: another delivers the same message.
-func TestKillNotifier(t *testing.T) {
-	r := receiver(t, func(c notifytest.Call) notifytest.Reply { return notifytest.Reply{Hang: c.Number == 1} })
-	s := newStack(t, quick("1s")...)
+func TestWebhooks_killedWorkerRepeatsTheMessage(t *testing.T) {
+	r := newReceiver(t, func(c notifytest.Call) notifytest.Reply { return notifytest.Reply{Hang: c.Number == 1} })
+	s := newStack(t, notifySettings("1s")...)
 	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": r.URL()}})
 	require.NoError(t, r.WaitFor(s.soon(), 1))
 	s.worker.kill()
 	s.worker = s.start("worker")
 	require.NoError(t, r.WaitFor(s.soon(), 2))
-	d := s.settled(id, task.DeliveryDelivered)
+	d := s.waitDelivery(id, task.DeliveryDelivered)
 	calls := r.Calls()
 	require.Equal(t, []string{d.ID, d.ID}, []string{calls[0].ID(), calls[1].ID()})
 	require.Equal(t, string(calls[0].Body), string(calls[1].Body))
@@ -395,43 +395,43 @@ func TestKillNotifier(t *testing.T) {
 }
 
 // Redirects are not followed, Retry-After is waited for, and what is inside is not called.
-func TestWebhook_strangeReceivers(t *testing.T) {
-	victim := receiver(t, nil)
-	redirects := receiver(t, func(notifytest.Call) notifytest.Reply {
+func TestWebhooks_unusualReceivers(t *testing.T) {
+	victim := newReceiver(t, nil)
+	redirects := newReceiver(t, func(notifytest.Call) notifytest.Reply {
 		return notifytest.Reply{Status: http.StatusFound, Header: map[string]string{"Location": victim.URL()}}
 	})
-	busy := receiver(t, func(c notifytest.Call) notifytest.Reply {
+	busy := newReceiver(t, func(c notifytest.Call) notifytest.Reply {
 		if c.Number > 1 {
 			return notifytest.Reply{}
 		}
 		return notifytest.Reply{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "3"}}
 	})
-	s := newStack(t, quick("100ms")...)
+	s := newStack(t, notifySettings("100ms")...)
 	begin := func(url string) string {
 		return s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": url}})
 	}
 	to, later, inside := begin(redirects.URL()), begin(busy.URL()), begin("http://localhost:1/")
-	require.Contains(t, s.settled(to, task.DeliveryFailed).Attempts[0].Error, "redirects are not followed")
+	require.Contains(t, s.waitDelivery(to, task.DeliveryFailed).Attempts[0].Error, "redirects are not followed")
 	require.Empty(t, victim.Calls())
-	d := s.settled(inside, task.DeliveryFailed)
+	d := s.waitDelivery(inside, task.DeliveryFailed)
 	require.Len(t, d.Attempts, 1, "no second attempt can help")
 	require.Contains(t, d.Attempts[0].Error, "only public addresses")
-	s.settled(later, task.DeliveryDelivered)
+	s.waitDelivery(later, task.DeliveryDelivered)
 	calls := busy.Calls()
 	require.Len(t, calls, 2)
 	require.GreaterOrEqual(t, calls[1].At.Sub(calls[0].At), 3*time.Second)
 }
 
 // A secret that is replaced goes on signing beside its successor, and a test says whether messages arrive.
-func TestWebhook_rotateAndTest(t *testing.T) {
+func TestWebhooks_rotateAndTest(t *testing.T) {
 	var gone atomic.Bool
-	r := receiver(t, func(notifytest.Call) notifytest.Reply {
+	r := newReceiver(t, func(notifytest.Call) notifytest.Reply {
 		if gone.Load() {
 			return notifytest.Reply{Status: http.StatusGone}
 		}
 		return notifytest.Reply{}
 	})
-	s := newStack(t, quick("1s")...)
+	s := newStack(t, notifySettings("1s")...)
 	e := s.register(`{"url":"` + r.URL() + `"}`)
 	status, text := s.post("/v1/webhooks/"+e.ID+"/rotate", "")
 	require.Equal(t, http.StatusOK, status, text)
@@ -445,13 +445,13 @@ func TestWebhook_rotateAndTest(t *testing.T) {
 		return attempt
 	}
 	require.Equal(t, http.StatusOK, test().StatusCode)
-	verify(t, e.Secret, r.Calls()[0])
-	verify(t, rotated.Secret, r.Calls()[0])
-	require.Equal(t, task.OnPing, message(t, r.Calls()[0]).Type)
+	verifySignature(t, e.Secret, r.Calls()[0])
+	verifySignature(t, rotated.Secret, r.Calls()[0])
+	require.Equal(t, task.OnPing, parseMessage(t, r.Calls()[0]).Type)
 
 	gone.Store(true)
 	id := s.submit(notes(1))
-	s.settled(id, task.DeliveryDisabled)
+	s.waitDelivery(id, task.DeliveryDisabled)
 	require.Contains(t, test().Error, "410")
 	gone.Store(false)
 	test()
@@ -461,15 +461,15 @@ func TestWebhook_rotateAndTest(t *testing.T) {
 }
 
 // A message that waits for its next attempt can be sent now.
-func TestRedeliver_doesNotWait(t *testing.T) {
+func TestWebhooks_redeliverNow(t *testing.T) {
 	var up atomic.Bool
-	r := receiver(t, func(notifytest.Call) notifytest.Reply {
+	r := newReceiver(t, func(notifytest.Call) notifytest.Reply {
 		if up.Load() {
 			return notifytest.Reply{}
 		}
 		return notifytest.Reply{Status: http.StatusBadGateway}
 	})
-	s := newStack(t, quick("3h,3h")...)
+	s := newStack(t, notifySettings("3h,3h")...)
 	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": r.URL()}})
 	require.NoError(t, r.WaitFor(s.soon(), 1))
 	require.Eventually(t, func() bool {
@@ -480,7 +480,7 @@ func TestRedeliver_doesNotWait(t *testing.T) {
 	for range 3 { // a person presses the button more than once
 		s.redeliver(s.deliveries(id)[0].ID, http.StatusAccepted)
 	}
-	d := s.settled(id, task.DeliveryDelivered)
+	d := s.waitDelivery(id, task.DeliveryDelivered)
 	calls := r.Calls()
 	require.Equal(t, []string{d.ID, d.ID}, []string{calls[0].ID(), calls[1].ID()})
 	status, _ := s.post("/v1/deliveries/msg_aaaaaaaaaaaaaaaaaaaaaaaaaa_aaaaaaaaaaaaaaaa/redeliver", "")
@@ -488,20 +488,20 @@ func TestRedeliver_doesNotWait(t *testing.T) {
 }
 
 // Mails tell of a task that needs a person, and of its end.
-func TestMails(t *testing.T) {
+func TestMails_inputRequiredAndEnd(t *testing.T) {
 	box, err := notifytest.NewMailbox(notifytest.Refuse(450))
 	require.NoError(t, err)
 	t.Cleanup(box.Close)
-	d := newDesk(t)
-	s := newStack(t, quick("500ms,500ms", d.private(), "LONGHAUL_SMTP_HOST=127.0.0.1", fmt.Sprintf("LONGHAUL_SMTP_PORT=%d", box.Port()),
+	d := newToolServer(t)
+	s := newStack(t, notifySettings("500ms,500ms", d.allowPrivate(), "LONGHAUL_SMTP_HOST=127.0.0.1", fmt.Sprintf("LONGHAUL_SMTP_PORT=%d", box.Port()),
 		"LONGHAUL_SMTP_TLS=none", "LONGHAUL_SMTP_FROM=longhaul@example.com")...)
-	s.plan(uses("book", "room 7"), says("Booked."))
+	s.scriptTurns(callTool("book", "room 7"), finalAnswer("Booked."))
 	id := s.begin("agent", task.AgentInput{Goal: "book a room", Tools: []task.ToolSpec{d.tool("book", http.MethodPost, task.Always)}},
 		map[string]any{"notify": map[string]any{"email": "ops@example.com"}})
 	require.Eventually(t, func() bool { return len(box.Letters()) == 1 }, time.Minute, 50*time.Millisecond, "nobody is told that a person is needed")
 	require.Contains(t, box.Letters()[0].Text, "input required")
 	require.Contains(t, box.Letters()[0].Text, "It waits for a person")
-	_, err = s.client.Input(s.soon(), id, task.Reply{Request: s.asked(id).ID, Action: task.Approve})
+	_, err = s.client.Input(s.soon(), id, task.Reply{Request: s.waitInput(id).ID, Action: task.Approve})
 	require.NoError(t, err)
 	require.Equal(t, task.Succeeded, s.finish(id).Status)
 	require.Eventually(t, func() bool { return len(box.Letters()) == 2 }, time.Minute, 50*time.Millisecond)

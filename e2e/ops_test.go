@@ -24,22 +24,22 @@ import (
 	"longhaul/workflows"
 )
 
-// wire is a way to Temporal that can be cut.
-type wire struct {
+// tcpProxy is a way to Temporal that can be cut.
+type tcpProxy struct {
 	address, to string
 	mu          sync.Mutex
 	listener    net.Listener
 	open        map[net.Conn]bool
 }
 
-func newWire(t testing.TB, to string) *wire {
-	w := &wire{to: to, address: freeAddress(t), open: map[net.Conn]bool{}}
-	w.mend(t)
-	t.Cleanup(w.cut)
+func newTCPProxy(t testing.TB, to string) *tcpProxy {
+	w := &tcpProxy{to: to, address: freeAddress(t), open: map[net.Conn]bool{}}
+	w.reconnect(t)
+	t.Cleanup(w.disconnect)
 	return w
 }
 
-func (w *wire) mend(t testing.TB) {
+func (w *tcpProxy) reconnect(t testing.TB) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", w.address)
 	require.NoError(t, err)
 	w.mu.Lock()
@@ -65,7 +65,7 @@ func (w *wire) mend(t testing.TB) {
 	}()
 }
 
-func (w *wire) cut() {
+func (w *tcpProxy) disconnect() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.listener.Close()
@@ -93,7 +93,7 @@ func (s *stack) killTemporal() {
 }
 
 // ask gets what another address than the API's says; status 0 means that nobody answered.
-func ask(t testing.TB, url string) (int, string) {
+func httpGet(t testing.TB, url string) (int, string) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(req)
@@ -106,7 +106,7 @@ func ask(t testing.TB, url string) (int, string) {
 }
 
 // look reads a task until it is as wanted.
-func (s *stack) look(id string, wanted func(task.Task) bool, what string) (t task.Task) {
+func (s *stack) waitTask(id string, wanted func(task.Task) bool, what string) (t task.Task) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		now, err := s.client.Get(s.t.Context(), id)
@@ -118,42 +118,42 @@ func (s *stack) look(id string, wanted func(task.Task) bool, what string) (t tas
 	return t
 }
 
-// Nobody works, and everybody can see it: the task, the numbers, the worker that is cut off from Temporal. When the wire is
+// Nobody works, and everybody can see it: the task, the numbers, the worker that is cut off from Temporal. When the tcpProxy is
 // mended work goes on by itself.
-func TestOB02_nobodyWorks(t *testing.T) {
+func TestNoWorker_isReported(t *testing.T) {
 	s := newStack(t)
 	s.worker.kill()
 	s.killTemporal()
 	id := s.submit(notes(3))
-	s.look(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == task.WaitWorker }, "no_worker is not told")
+	s.waitTask(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == task.WaitWorker }, "no_worker is not told")
 	require.Eventually(t, func() bool {
 		_, numbers := s.get("/metrics")
 		return strings.Contains(numbers, `longhaul_queue_backlog{queue="longhaul-workflows"} 1`) &&
 			!strings.Contains(numbers, `longhaul_queue_oldest_seconds{queue="longhaul-workflows"} 0`+"\n")
 	}, 30*time.Second, 200*time.Millisecond, "the age of the queue is not told")
 
-	w, health := newWire(t, s.temporal.Address), freeAddress(t)
+	w, health := newTCPProxy(t, s.temporal.Address), freeAddress(t)
 	s.settings = append(s.settings, "TEMPORAL_ADDRESS="+w.address)
 	s.start("worker", "--worker-listen", health)
 	is := func(path string, status int) func() bool {
-		return func() bool { got, _ := ask(t, "http://"+health+path); return got == status }
+		return func() bool { got, _ := httpGet(t, "http://"+health+path); return got == status }
 	}
 	require.Eventually(t, is("/readyz", http.StatusOK), time.Minute, 100*time.Millisecond)
 	require.Equal(t, task.Full, s.finish(id).Outcome)
 
-	w.cut()
+	w.disconnect()
 	require.Eventually(t, is("/readyz", http.StatusServiceUnavailable), time.Minute, 100*time.Millisecond)
-	_, why := ask(t, "http://"+health+"/readyz")
+	_, why := httpGet(t, "http://"+health+"/readyz")
 	require.Contains(t, why, "Temporal cannot be reached")
 	id = s.submit(notes(2))
 	time.Sleep(3 * time.Second)
-	w.mend(t)
+	w.reconnect(t)
 	require.Eventually(t, is("/readyz", http.StatusOK), time.Minute, 100*time.Millisecond, "it does not recover")
 	require.Equal(t, task.Full, s.finish(id).Outcome)
 }
 
 // What stands, who works, and how tasks fare; and the numbers of API and worker.
-func TestSystem(t *testing.T) {
+func TestSystem_reportsWorkersLanesAndKinds(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_STOP_TIMEOUT=1s")
 	health := freeAddress(t)
 	second := s.start("worker", "--worker-listen", health)
@@ -191,7 +191,7 @@ func TestSystem(t *testing.T) {
 
 	_, numbers := s.get("/metrics")
 	require.Contains(t, numbers, `longhaul_http_requests_total{method="GET",route="/v1/system",status="200"}`)
-	_, more := ask(t, "http://"+health+"/metrics")
+	_, more := httpGet(t, "http://"+health+"/metrics")
 	for _, want := range []string{"temporal_num_pollers", "longhaul_lane_limit{provider=", `longhaul_lane_limit{provider="video/simulated"} 20`, "temporal_worker_task_slots_available"} {
 		require.Contains(t, more, want)
 	}
@@ -204,12 +204,12 @@ func TestSystem(t *testing.T) {
 }
 
 // A model that says nothing for long: the task says that it stalled, and on what.
-func TestStalledTask(t *testing.T) {
+func TestStalled_isReported(t *testing.T) {
 	s := newStack(t, "LONGHAUL_API_STALLED_AFTER=3s")
 	s.provider.On("[doc-000]", llmtest.Reply{End: llmtest.Silence}, llmtest.Reply{})
 	id := s.submit(notes(1))
 	require.NoError(t, s.provider.WaitFor(s.soon(), 1))
-	now := s.look(id, func(now task.Task) bool { return now.Stalled != nil }, "it does not say that it stalled")
+	now := s.waitTask(id, func(now task.Task) bool { return now.Stalled != nil }, "it does not say that it stalled")
 	require.Contains(t, now.Stalled.Detail, "attempt 1, runs on worker")
 	require.WithinDuration(t, s.provider.Calls()[0].Began, now.Stalled.Since, 10*time.Second)
 	_, err := s.client.Cancel(s.soon(), id)
@@ -219,7 +219,7 @@ func TestStalledTask(t *testing.T) {
 
 // Code that cannot continue a task does not hide it: the task says that it is blocked, a number counts it, and the right build
 // goes on where the task was.
-func TestDP01_blockedTaskSaysSo(t *testing.T) {
+func TestUpgrade_reportsBlockedTask(t *testing.T) {
 	s := newStack(t)
 	s.provider.On("[doc-000]", llmtest.Reply{Delay: 3 * time.Second})
 	id := s.submit(notes(1))
@@ -237,7 +237,7 @@ func TestDP01_blockedTaskSaysSo(t *testing.T) {
 	require.NoError(t, other.Start())
 	_, err := s.client.Cancel(s.soon(), id) // something that must be decided on
 	require.NoError(t, err)
-	now := s.look(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == task.WaitBlocked }, "it does not say that it is blocked")
+	now := s.waitTask(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == task.WaitBlocked }, "it does not say that it is blocked")
 	require.Contains(t, now.Waiting.Detail, "Deploy a build that can continue it")
 	require.Eventually(t, func() bool {
 		_, numbers := s.get("/metrics")

@@ -13,7 +13,7 @@ import (
 )
 
 // quiet waits until no call runs, and reports how many were made by then.
-func (s *stack) quiet() int {
+func (s *stack) waitIdle() int {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		c := s.provider.Counts()
@@ -23,7 +23,7 @@ func (s *stack) quiet() int {
 }
 
 // A paused task makes no call, finishes those that run, and goes on where it was.
-func TestPause(t *testing.T) {
+func TestPause_makesNoCall(t *testing.T) {
 	tests := map[string]func(s *stack) string{
 		"documents": func(s *stack) string { return s.submit(notes(60)) },
 		"rows": func(s *stack) string {
@@ -46,7 +46,7 @@ func TestPause(t *testing.T) {
 			require.Contains(t, paused.Waiting.Detail, "the bill is looked at")
 
 			time.Sleep(1500 * time.Millisecond) // a pause arrives within about a second
-			made := s.quiet()
+			made := s.waitIdle()
 			time.Sleep(3 * time.Second)
 			require.Equal(t, made, s.provider.Counts().Total, "a paused task makes no call")
 			require.Zero(t, s.provider.Counts().Gone, "what ran was finished")
@@ -88,7 +88,7 @@ func TestPause_thenCancel(t *testing.T) {
 }
 
 // A paused task stays paused whatever is killed, and waits for nobody's attempts.
-func TestPause_killed(t *testing.T) {
+func TestPause_survivesKilledWorker(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=3")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(100 * time.Millisecond) })
 	for i := range 4 {
@@ -99,7 +99,7 @@ func TestPause_killed(t *testing.T) {
 	_, err := s.client.PauseTask(s.soon(), id, "")
 	require.NoError(t, err)
 	time.Sleep(1500 * time.Millisecond)
-	made := s.quiet()
+	made := s.waitIdle()
 	s.worker.kill()
 	s.worker = s.start("worker")
 	time.Sleep(5 * time.Second)

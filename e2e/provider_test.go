@@ -18,7 +18,7 @@ import (
 
 // Two hundred documents, and the first call is told to come back later: no call is made until then but
 // those on their way, and afterwards each document costs one.
-func TestRateLimitInTheMiddle(t *testing.T) {
+func TestRateLimit_delaysAllCalls(t *testing.T) {
 	const hint = 5 // seconds; a minute would show no more
 	const slots = 50
 	s := newStack(t)
@@ -62,7 +62,7 @@ func (s *stack) requireAttempts(id string, calls int) []task.Item {
 
 // A wait that is longer than a worker bears is Temporal's: the one slot of the worker is free meanwhile, so
 // all calls come to it and leave again, and the task says until when it waits.
-func TestLongWaitHoldsNoSlot(t *testing.T) {
+func TestRateLimit_longWaitHoldsNoSlot(t *testing.T) {
 	// Longer than the half minute that a call waits inside the worker, and enough so that all calls have come
 	// before less than that is left.
 	const hint = 37 * time.Second
@@ -112,7 +112,7 @@ func (s *stack) pending(id string) []*workflowpb.PendingActivityInfo {
 }
 
 // An account without money is asked once, and the task says in the provider's words what to do.
-func TestNoMoney(t *testing.T) {
+func TestQuota_explainedInTheTask(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1", "LONGHAUL_LLM_PROFILE=openai")
 	const words = "You exceeded your current quota, please check your plan and billing details."
 	s.provider.On("Report", llmtest.Fail(http.StatusTooManyRequests,
@@ -135,7 +135,7 @@ func TestNoMoney(t *testing.T) {
 
 // RC-03: a provider that is silent for long, and then answers, is called once: neither the silence that is allowed
 // within an answer nor the heartbeat of the call counts before the first byte.
-func TestRC03_silentThenAnswers(t *testing.T) {
+func TestProvider_silentThenAnswers(t *testing.T) {
 	// Three heartbeat timeouts, and a dozen times the silence within an answer: what seven minutes are to
 	// the two that are allowed by default, several times over.
 	const silence = 13 * time.Second
@@ -157,7 +157,7 @@ func TestRC03_silentThenAnswers(t *testing.T) {
 
 // A provider that never answers is given up at the end of the time for one call, as often as is configured,
 // and its sockets are closed.
-func TestNeverAnswers(t *testing.T) {
+func TestProvider_neverAnswers(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_TIMEOUT=3s", "LONGHAUL_LLM_MAX_ATTEMPTS=2")
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
 	s.provider.On("[doc-001]", llmtest.Reply{End: llmtest.Silence})
@@ -175,7 +175,7 @@ func TestNeverAnswers(t *testing.T) {
 }
 
 // Nor does it keep a task beyond its deadline, whatever the time for one call is.
-func TestNeverAnswers_deadline(t *testing.T) {
+func TestDeadline_endsSilentCall(t *testing.T) {
 	s := newStack(t)
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
 	done := s.finish(s.begin("summary", notes(2), map[string]any{"deadline": "15s"})) // a busy machine takes some seconds to the first call
@@ -192,7 +192,7 @@ func TestNeverAnswers_deadline(t *testing.T) {
 }
 
 // Whatever the calls of a task meet, the attempts that it tells are the calls that were made.
-func TestMixedRun(t *testing.T) {
+func TestAttempts_equalCallsMade(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=3", "LONGHAUL_LLM_CHUNK_TOKENS=300")
 	good, busy := llmtest.Reply{}, llmtest.RateLimit(1)
 	broken, down := llmtest.Fail(http.StatusInternalServerError, "oops"), llmtest.Fail(http.StatusServiceUnavailable, "no upstream")

@@ -38,17 +38,17 @@ func (s *stack) answerAll() {
 
 func recordQAShort(s *stack) string {
 	s.answerAll()
-	return s.finish(s.ask(task.QAInput{Documents: []task.Document{{Text: "On day 0 it rained."}}, Questions: about(1)})).ID
+	return s.finish(s.submitQA(task.QAInput{Documents: []task.Document{{Text: "On day 0 it rained."}}, Questions: about(1)})).ID
 }
 
 func recordQAAnswers(s *stack) string {
 	s.answerAll()
-	return s.finish(s.ask(task.QAInput{Documents: []task.Document{{Text: story(3_000)}, {Text: "Short."}}, Questions: about(5)})).ID
+	return s.finish(s.submitQA(task.QAInput{Documents: []task.Document{{Text: story(3_000)}, {Text: "Short."}}, Questions: about(5)})).ID
 }
 
 func recordQAFollowUp(s *stack) string {
 	first := recordQAAnswers(s)
-	return s.finish(s.ask(task.QAInput{PreviousTaskID: first, Questions: about(1)})).ID
+	return s.finish(s.submitQA(task.QAInput{PreviousTaskID: first, Questions: about(1)})).ID
 }
 
 func recordQAFailures(s *stack) string {
@@ -66,13 +66,13 @@ func recordQAFailures(s *stack) string {
 		}
 	})
 	in := task.QAInput{Documents: []task.Document{{Text: story(2_000)}, {URL: "http://127.0.0.1:9/nothing"}}, Questions: append(about(1), "[flagged]")}
-	return s.finish(s.ask(in)).ID
+	return s.finish(s.submitQA(in)).ID
 }
 
 func recordQACancelled(s *stack) string {
 	s.provider.On("others read the other parts", llmtest.Reply{End: llmtest.Silence})
 	s.answerAll()
-	id := s.ask(task.QAInput{Documents: []task.Document{{Text: story(2_000)}}, Questions: about(2)})
+	id := s.submitQA(task.QAInput{Documents: []task.Document{{Text: story(2_000)}}, Questions: about(2)})
 	require.Eventually(s.t, func() bool { return len(s.provider.CallsWith("others read the other parts")) > 0 }, time.Minute, 10*time.Millisecond)
 	s.post("/v1/tasks/"+id+"/cancel", "")
 	return s.finish(id).ID
@@ -80,5 +80,5 @@ func recordQACancelled(s *stack) string {
 
 func recordQAContinued(s *stack) string {
 	s.answerAll()
-	return s.finish(s.ask(task.QAInput{Documents: []task.Document{{Text: story(1_000)}}, Questions: about(120)})).ID
+	return s.finish(s.submitQA(task.QAInput{Documents: []task.Document{{Text: story(1_000)}}, Questions: about(120)})).ID
 }

@@ -23,9 +23,9 @@ import (
 )
 
 // ask starts a qa task and gives its id.
-func (s *stack) ask(in task.QAInput) string { return s.begin("qa", in, nil) }
+func (s *stack) submitQA(in task.QAInput) string { return s.begin("qa", in, nil) }
 
-func (s *stack) answers(id string) (out activities.QAOutput) {
+func (s *stack) qaAnswers(id string) (out activities.QAOutput) {
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)
 	require.NoError(s.t, json.Unmarshal([]byte(body), &out))
@@ -37,7 +37,7 @@ func (s *stack) answers(id string) (out activities.QAOutput) {
 func answering(after func(llmtest.Call) time.Duration) func(llmtest.Call) llmtest.Reply {
 	return func(call llmtest.Call) llmtest.Reply {
 		if call.Inputs != nil {
-			return byWords(call.Inputs).After(after(call))
+			return wordVectors(call.Inputs).After(after(call))
 		}
 		_, day, _ := strings.Cut(llmtest.Asked(call.Prompt), "day ")
 		answer := llmtest.Cite(call.Prompt, "day "+strings.TrimSuffix(day, "?"))
@@ -50,7 +50,7 @@ func answering(after func(llmtest.Call) time.Duration) func(llmtest.Call) llmtes
 }
 
 // byWords places texts by their words.
-func byWords(texts []string) llmtest.Reply {
+func wordVectors(texts []string) llmtest.Reply {
 	items := make([]string, len(texts))
 	for i, text := range texts {
 		v := make([]float32, 1536)
@@ -63,7 +63,7 @@ func byWords(texts []string) llmtest.Reply {
 }
 
 // A worker that is killed in every step of a task costs the calls it had in flight, and nothing else.
-func TestQAKillWorker(t *testing.T) {
+func TestQA_killedInEveryStep(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4", "LONGHAUL_API_MAX_BODY=16MiB", "LONGHAUL_LLM_CHUNK_TOKENS=1000")
 	s.provider.Handle(answering(func(llmtest.Call) time.Duration { return 300 * time.Millisecond }))
 	in := task.QAInput{Documents: []task.Document{{Name: "log", Text: story(40_000)}, {Name: "note", Text: "The last day."}}}
@@ -71,7 +71,7 @@ func TestQAKillWorker(t *testing.T) {
 		in.Questions = append(in.Questions, fmt.Sprintf("What was seen on day %d?", 22*i*100))
 	}
 	in.Questions = append(in.Questions, "How many ships were there in all?")
-	id := s.ask(in)
+	id := s.submitQA(in)
 	again := func() {
 		s.worker.kill()
 		s.worker = s.start("worker")
@@ -97,7 +97,7 @@ func TestQAKillWorker(t *testing.T) {
 
 	done := s.finish(id)
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
-	out := s.answers(id)
+	out := s.qaAnswers(id)
 	for i, a := range out.Answers[:12] {
 		require.True(t, a.Supported, a.Question)
 		require.Contains(t, a.Citations[0].Quote, fmt.Sprintf("On day %d ", 22*i*100))
@@ -112,7 +112,7 @@ func TestQAKillWorker(t *testing.T) {
 }
 
 // A worker that is killed at any moment repeats no more than was in flight, however often.
-func TestQAKilledAtRandom(t *testing.T) {
+func TestQA_killedAtRandom(t *testing.T) {
 	const atOnce = 4
 	s := newStack(t, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", atOnce), "LONGHAUL_LLM_CHUNK_TOKENS=1000")
 	s.provider.Handle(answering(func(llmtest.Call) time.Duration { return 60 * time.Millisecond }))
@@ -122,13 +122,13 @@ func TestQAKilledAtRandom(t *testing.T) {
 		for i := range 6 {
 			in.Questions = append(in.Questions, fmt.Sprintf("What was seen on day %d?", 22*i*20))
 		}
-		id := s.ask(in)
+		id := s.submitQA(in)
 		time.Sleep(time.Duration(rand.IntN(1200)) * time.Millisecond)
 		s.worker.kill()
 		s.worker = s.start("worker")
 		done := s.finish(id)
 		require.Equal(t, task.Full, done.Outcome, "round %d: %+v", round, done.Error)
-		for i, a := range s.answers(id).Answers {
+		for i, a := range s.qaAnswers(id).Answers {
 			require.Contains(t, a.Citations[0].Quote, fmt.Sprintf("On day %d ", 22*i*20))
 		}
 		again := len(s.provider.Repeats())
@@ -149,14 +149,14 @@ func count(calls []llmtest.Call, is func(llmtest.Call) bool) (n int) {
 }
 
 // What a task cannot go on from is refused at once, where the input says it.
-func TestQAPrevious(t *testing.T) {
+func TestQA_refusesPreviousTask(t *testing.T) {
 	s := newStack(t)
 	s.provider.On("[silent]", llmtest.Reply{End: llmtest.Silence})
 	s.provider.Handle(answering(func(llmtest.Call) time.Duration { return 0 }))
-	first := s.ask(task.QAInput{Documents: []task.Document{{Name: "log", Text: story(200)}}, Questions: []string{"What was seen on day 22?"}})
+	first := s.submitQA(task.QAInput{Documents: []task.Document{{Name: "log", Text: story(200)}}, Questions: []string{"What was seen on day 22?"}})
 	require.Equal(t, task.Full, s.finish(first).Outcome)
 	summary := s.submit(notes(1))
-	running := s.ask(task.QAInput{Documents: []task.Document{{Text: "It lasts."}}, Questions: []string{"[silent]"}})
+	running := s.submitQA(task.QAInput{Documents: []task.Document{{Text: "It lasts."}}, Questions: []string{"[silent]"}})
 	follow := `{"kind":"qa","input":{"questions":["And on day 44?"],"previous_task_id":"%s"}}`
 	for id, want := range map[string]struct {
 		status int
@@ -177,14 +177,14 @@ func TestQAPrevious(t *testing.T) {
 
 	require.NoError(t, s.provider.WaitFor(s.soon(), 3)) // that of each task
 	before := s.provider.Counts().Total
-	done := s.finish(s.ask(task.QAInput{PreviousTaskID: first, Questions: []string{"And on day 44?"}}))
+	done := s.finish(s.submitQA(task.QAInput{PreviousTaskID: first, Questions: []string{"And on day 44?"}}))
 	require.Equal(t, task.Full, done.Outcome)
 	require.Equal(t, before+1, s.provider.Counts().Total)
-	require.Contains(t, s.answers(done.ID).Answers[0].Citations[0].Quote, "On day 44 ")
+	require.Contains(t, s.qaAnswers(done.ID).Answers[0].Citations[0].Quote, "On day 44 ")
 }
 
 // A task whose histories must be very short goes on in new runs: nothing is asked twice, nothing is lost.
-func TestQAManyRuns(t *testing.T) {
+func TestQA_continueAsNew(t *testing.T) {
 	s := newStackOn(t, localtemporal.Options{HistoryEvents: 60}, "LONGHAUL_LLM_CHUNK_TOKENS=200")
 	s.provider.Handle(answering(func(llmtest.Call) time.Duration { return 0 }))
 	in := task.QAInput{Documents: []task.Document{{Name: "log", Text: story(2_000)}}}
@@ -194,11 +194,11 @@ func TestQAManyRuns(t *testing.T) {
 	for i := range 5 {
 		in.Questions = append(in.Questions, fmt.Sprintf("How many ships were there in all, %d?", i))
 	}
-	done := s.finish(s.ask(in))
+	done := s.finish(s.submitQA(in))
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
 	require.Equal(t, task.Counts{Total: 155, Succeeded: 155}, done.Progress.Counts)
 	require.Empty(t, s.provider.Repeats())
-	require.Greater(t, s.runs(done.ID), 2)
+	require.Greater(t, s.countRuns(done.ID), 2)
 	requests := 0
 	for _, call := range s.provider.Calls() {
 		if call.Status == http.StatusOK {
@@ -222,14 +222,14 @@ func BenchmarkQAMillionWords(b *testing.B) {
 		text := story(1_000_000)
 		run := func(name string, in task.QAInput) string {
 			s.provider.Reset()
-			done := s.finish(s.ask(in))
+			done := s.finish(s.submitQA(in))
 			require.Equal(b, task.Full, done.Outcome, "%+v", done.Error)
-			a := s.answers(done.ID).Answers[0]
+			a := s.qaAnswers(done.ID).Answers[0]
 			require.True(b, a.Supported, "%+v", a)
 			vectors := count(s.provider.Calls(), func(c llmtest.Call) bool { return c.Inputs != nil })
 			b.Logf("%s: wall %.1f s, calls %d for answers and %d for vectors, input tokens %d, chunks read %d, events %d, worker peak %d MB",
 				name, done.FinishedAt.Sub(done.CreatedAt).Seconds(), s.provider.Counts().Total-vectors, vectors, done.Usage.InputTokens,
-				a.ChunksRead, s.events(done.ID), s.worker.peak()>>20)
+				a.ChunksRead, s.historyLength(done.ID), s.worker.peakMemory()>>20)
 			return done.ID
 		}
 		question := []string{"What was seen on day 500500?"}
@@ -241,7 +241,7 @@ func BenchmarkQAMillionWords(b *testing.B) {
 }
 
 // events is the length of a task's history.
-func (s *stack) events(id string) int64 {
+func (s *stack) historyLength(id string) int64 {
 	d, err := s.describe(id)
 	require.NoError(s.t, err)
 	info := d.RawResponse.GetWorkflowExecutionInfo()
@@ -250,7 +250,7 @@ func (s *stack) events(id string) int64 {
 }
 
 // peak is the most memory that a process has held, in bytes.
-func (p *process) peak() int64 {
+func (p *process) peakMemory() int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 	if found == nil {

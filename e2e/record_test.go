@@ -69,7 +69,7 @@ func TestRecord(t *testing.T) {
 						opts.HistoryEvents = 40
 					}
 					s := newStackOn(t, opts, "LONGHAUL_LLM_CHUNK_TOKENS=200", "LONGHAUL_LLM_CONTEXT_TOKENS=4000", "LONGHAUL_NOTIFY_ALLOW_PRIVATE=127.0.0.1")
-					s.keep(kind, name, run(s))
+					s.saveHistories(kind, name, run(s))
 				})
 			}
 		}
@@ -113,16 +113,16 @@ func recordCancelled(s *stack) string {
 
 // recordTold is a task whose end is told to a webhook.
 func recordTold(s *stack) string {
-	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": receiver(s.t, nil).URL()}})
+	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": newReceiver(s.t, nil).URL()}})
 	s.finish(id)
-	s.settled(id, task.DeliveryDelivered)
+	s.waitDelivery(id, task.DeliveryDelivered)
 	return id
 }
 
 // recordAgain is a message that fails, and is sent again by hand while it waits for its next attempt.
 func recordAgain(s *stack) string {
 	var up atomic.Bool
-	r := receiver(s.t, func(notifytest.Call) notifytest.Reply {
+	r := newReceiver(s.t, func(notifytest.Call) notifytest.Reply {
 		if up.Load() {
 			return notifytest.Reply{}
 		}
@@ -133,11 +133,11 @@ func recordAgain(s *stack) string {
 	require.NoError(s.t, r.WaitFor(s.soon(), 1))
 	up.Store(true)
 	s.redeliver(s.deliveries(id)[0].ID, http.StatusAccepted)
-	return s.settled(id, task.DeliveryDelivered).ID
+	return s.waitDelivery(id, task.DeliveryDelivered).ID
 }
 
 // keep writes the histories of a task and of its groups.
-func (s *stack) keep(kind, name, id string) {
+func (s *stack) saveHistories(kind, name, id string) {
 	c := s.cluster()
 	defer c.Close()
 	files := map[string]string{id: name}
@@ -151,14 +151,14 @@ func (s *stack) keep(kind, name, id string) {
 			Namespace: c.Namespace, Execution: &common.WorkflowExecution{WorkflowId: workflow},
 		})
 		require.NoError(s.t, err)
-		data, err := protojson.Marshal(nameless(answer.GetHistory()))
+		data, err := protojson.Marshal(withoutHost(answer.GetHistory()))
 		require.NoError(s.t, err)
 		require.NoError(s.t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s.json", file)), data, 0o644))
 	}
 }
 
 // nameless takes out of a history which machine it was recorded on.
-func nameless(h *history.History) *history.History {
+func withoutHost(h *history.History) *history.History {
 	host, err := os.Hostname()
 	data, marshalErr := protojson.Marshal(h)
 	if err != nil || marshalErr != nil {

@@ -35,5 +35,5 @@ func recordPaused(s *stack) string {
 // recordReplayed is a task that keeps what succeeded in the one before.
 func recordReplayed(s *stack) string {
 	s.provider.On("[doc-001]", unknownModel())
-	return s.again(s.finish(s.submit(notes(3))).ID, task.ReplayOrder{}).ID
+	return s.replay(s.finish(s.submit(notes(3))).ID, task.ReplayOrder{}).ID
 }

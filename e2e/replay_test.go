@@ -29,7 +29,7 @@ func chapters(n int) string {
 }
 
 // again runs a task again and waits for the end.
-func (s *stack) again(id string, order task.ReplayOrder) task.Task {
+func (s *stack) replay(id string, order task.ReplayOrder) task.Task {
 	s.t.Helper()
 	t, err := s.client.Replay(s.soon(), id, order, "")
 	require.NoError(s.t, err)
@@ -37,7 +37,7 @@ func (s *stack) again(id string, order task.ReplayOrder) task.Task {
 }
 
 // RR-08: a late failure does not pay again for what was done before it.
-func TestRR08_lateFailurePaysNothingTwice(t *testing.T) {
+func TestReplay_lateFailurePaysNothingTwice(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_CHUNK_TOKENS=1000", "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
 	s.provider.On("[part-036]", unknownModel())
 	id := s.submit(task.SummaryInput{Documents: []task.Document{{Name: "book", Text: chapters(40)}}})
@@ -57,7 +57,7 @@ func TestRR08_lateFailurePaysNothingTwice(t *testing.T) {
 	require.EqualValues(t, before-1, letter.Usage.Requests)
 
 	s.provider.On("[part-036]", llmtest.Reply{})
-	done := s.again(id, task.ReplayOrder{})
+	done := s.replay(id, task.ReplayOrder{})
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
 	require.Equal(t, id, done.ReplayOf)
 	for i := range 40 {
@@ -75,7 +75,7 @@ func TestRR08_lateFailurePaysNothingTwice(t *testing.T) {
 	require.Equal(t, done.ID, letter.Replays[0].TaskID)
 
 	// Once more changes nothing and costs nothing.
-	free := s.again(done.ID, task.ReplayOrder{Scope: task.ScopeAll})
+	free := s.replay(done.ID, task.ReplayOrder{Scope: task.ScopeAll})
 	require.Equal(t, task.Full, free.Outcome)
 	require.Zero(t, free.Usage.Requests)
 }
@@ -134,7 +134,7 @@ func answerOf(text string) llmtest.Reply {
 }
 
 // DA-05: dead letters are run again together, a canary first, each once however many ask; what fails again does not go round.
-func TestDA05_bulkReplay(t *testing.T) {
+func TestReplay_bulk(t *testing.T) {
 	const n = 12
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return unknownModel() })
@@ -188,7 +188,7 @@ func TestDA05_bulkReplay(t *testing.T) {
 }
 
 // A dead letter can be let go, with a reason that stays; a task that was ended in Temporal is one too.
-func TestDeadLetters_discardAndTerminated(t *testing.T) {
+func TestDeadLetters_discardAndTerminate(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
 	id := s.submit(notes(2))
@@ -218,8 +218,8 @@ func TestDeadLetters_discardAndTerminated(t *testing.T) {
 
 // A replay of an agent goes through what it did before without doing it again: neither turns nor calls of tools, nor the questions to a person.
 func TestReplay_agent(t *testing.T) {
-	d := newDesk(t)
-	s := newStack(t, d.private())
+	d := newToolServer(t)
+	s := newStack(t, d.allowPrivate())
 	turns := []llmtest.Reply{
 		llmtest.ToolCalls(llmtest.Usage{Input: 10, Output: 5}, llmtest.ToolCall{Name: "book", Arguments: `{"q":"a room"}`}),
 		llmtest.ToolCalls(llmtest.Usage{Input: 10, Output: 5}, llmtest.ToolCall{Name: "look", Arguments: `{"q":"a train"}`}),
@@ -229,16 +229,16 @@ func TestReplay_agent(t *testing.T) {
 	id := s.begin("agent", task.AgentInput{Goal: "plan the trip", Tools: []task.ToolSpec{
 		d.tool("book", http.MethodPost, task.Always), d.tool("look", http.MethodGet, task.Never),
 	}}, nil)
-	_, err := s.client.Input(s.soon(), id, task.Reply{Request: s.asked(id).ID, Action: task.Approve})
+	_, err := s.client.Input(s.soon(), id, task.Reply{Request: s.waitInput(id).ID, Action: task.Approve})
 	require.NoError(t, err)
 	failed := s.finish(id)
 	require.Equal(t, task.Failed, failed.Status, "%+v", failed)
-	require.Len(t, d.made(), 2)
+	require.Len(t, d.requests(), 2)
 	before := s.provider.Counts().Total
 
 	s.provider.On("plan the trip", llmtest.Answer("The trip is planned.", llmtest.Usage{Input: 10, Output: 5}))
-	done := s.again(id, task.ReplayOrder{})
+	done := s.replay(id, task.ReplayOrder{})
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
 	require.Equal(t, 1, s.provider.Counts().Total-before, "only the turn that failed is made again")
-	require.Len(t, d.made(), 2, "no tool is called again, and nobody is asked again")
+	require.Len(t, d.requests(), 2, "no tool is called again, and nobody is asked again")
 }

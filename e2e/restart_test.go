@@ -13,7 +13,7 @@ import (
 )
 
 // RC-01, beside TestChaos: a worker is killed before the first call, in the middle of one, and after the last: each task ends by itself.
-func TestRC01_killedAtEveryStage(t *testing.T) {
+func TestKillWorker_atEveryStage(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(500 * time.Millisecond) })
 	stages := map[string]func(){
@@ -38,7 +38,7 @@ func TestRC01_killedAtEveryStage(t *testing.T) {
 }
 
 // RC-02: restarts multiply nothing: there are as many tasks as were submitted, and each is carried out once.
-func TestRC02_restartsMultiplyNothing(t *testing.T) {
+func TestRestart_runsEachTaskOnce(t *testing.T) {
 	const n = 20
 	s := newStack(t)
 	ids := map[string]bool{}
@@ -64,7 +64,7 @@ func TestRC02_restartsMultiplyNothing(t *testing.T) {
 }
 
 // RC-05: a worker that is killed leaves its place to others: with one call at a time, the next task has its turn.
-func TestRC05_noGhostHoldsAPlace(t *testing.T) {
+func TestKillWorker_freesItsSlot(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1", "LONGHAUL_LLM_REQUESTS_PER_MINUTE=600")
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever), llmtest.Reply{})
 	first := s.submit(notes(1))
@@ -78,7 +78,7 @@ func TestRC05_noGhostHoldsAPlace(t *testing.T) {
 }
 
 // DU-01: a task with a start time runs once, whoever is restarted before it comes and however many workers there are.
-func TestDU01_delayedOnce(t *testing.T) {
+func TestDelay_runsOnceAfterKills(t *testing.T) {
 	s := newStack(t)
 	workers := []*process{s.worker, s.start("worker"), s.start("worker")}
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(5 * time.Second) }) // longer than a heartbeat may be late
@@ -95,7 +95,7 @@ func TestDU01_delayedOnce(t *testing.T) {
 }
 
 // DU-02: the same key gives the same task whatever has become of it, for tasks and for replays; a new key, or a replay, runs it again.
-func TestDU02_keyOfWhatHasEnded(t *testing.T) {
+func TestIdempotencyKey_afterTheTaskEnded(t *testing.T) {
 	s := newStack(t)
 	s.provider.On("[doc-001]", unknownModel())
 	s.provider.On("[doc-002]", llmtest.Reply{}.After(llmtest.Forever))
@@ -142,7 +142,7 @@ func (s *stack) sendKeyed(path, body, key string) (id, replayed string) {
 
 // DU-04: a row whose id was used before fails alone and says so, and the total counts lines; ids that only look alike are different ones. Another task
 // with the same ids has nothing to do with it.
-func TestDU04_sameIDTwice(t *testing.T) {
+func TestRows_duplicateID(t *testing.T) {
 	s := newStack(t)
 	names := []string{"café", "cafe\u0301", "A", "a", "A"} // composed, decomposed, both cases, and one once more
 	var rows []any
@@ -164,14 +164,14 @@ func TestDU04_sameIDTwice(t *testing.T) {
 	require.Equal(t, 2*4, s.provider.Counts().Total)
 }
 
-// CO-02: what a task cost is booked once: reading it changes nothing, a killed worker neither, and a replay adds what it adds.
-func TestCO02_bookedOnce(t *testing.T) {
+// CO-02: what a task cost is booked once: followedText it changes nothing, a killed worker neither, and a replay adds what it adds.
+func TestCost_bookedOnce(t *testing.T) {
 	s := newStack(t, `LONGHAUL_LLM_MODEL=main`, `LONGHAUL_LLM_MODELS=[{"name":"main","price":{"input":1,"output":1}}]`)
 	for i := range 3 {
 		s.provider.On(fmt.Sprintf("[doc-%03d]", i), llmtest.Reply{}.After(llmtest.Forever), unknownModel())
 	}
 	id := s.submit(notes(30))
-	require.Eventually(t, func() bool { return s.items(id, "succeeded") == 27 }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return s.countItems(id, "succeeded") == 27 }, time.Minute, 50*time.Millisecond)
 	s.worker.kill()
 	s.worker = s.start("worker")
 	done := s.finish(id)
@@ -195,7 +195,7 @@ func TestCO02_bookedOnce(t *testing.T) {
 	for i := range 3 {
 		s.provider.On(fmt.Sprintf("[doc-%03d]", i), llmtest.Reply{})
 	}
-	replay := s.again(id, task.ReplayOrder{})
+	replay := s.replay(id, task.ReplayOrder{})
 	require.Equal(t, task.Full, replay.Outcome)
 	require.EqualValues(t, 3, replay.Usage.Requests)
 	require.InDelta(t, journal()-before, cost(replay.ID), 1e-9)

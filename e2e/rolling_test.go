@@ -14,7 +14,7 @@ import (
 
 // One of two workers is replaced five times in a row while twenty long calls are made. Each exits within its time, what it had in
 // hand is with the other at once, no attempt is used up, and no call is made again but those that were cut off.
-func TestDP04_rollingRestarts(t *testing.T) {
+func TestStopWorker_rollingRestarts(t *testing.T) {
 	const grace = 2 * time.Second
 	s := newStack(t, "LONGHAUL_WORKER_STOP_TIMEOUT="+grace.String(), "LONGHAUL_LLM_MAX_ATTEMPTS=1", "LONGHAUL_WORKER_LLM_CONCURRENCY=20")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 25 * time.Second} })
@@ -39,7 +39,7 @@ func TestDP04_rollingRestarts(t *testing.T) {
 	}
 	done := s.finish(id)
 	require.Equal(t, task.Full, done.Outcome, "%v", done.Error)
-	cut, gap := handedOver(s.provider.Calls())
+	cut, gap := interrupted(s.provider.Calls())
 	require.LessOrEqual(t, s.provider.Counts().Total, 20+cut)
 	require.NotZero(t, cut, "nothing was interrupted: the test shows nothing")
 	for _, item := range s.everyItem(id) {
@@ -49,8 +49,8 @@ func TestDP04_rollingRestarts(t *testing.T) {
 	require.Less(t, gap, 30*time.Second, "work was bound to a worker that had stopped")
 }
 
-// handedOver counts the calls that were cut off, and finds the longest time until one was made again.
-func handedOver(calls []llmtest.Call) (cut int, gap time.Duration) {
+// interrupted counts the calls that were cut off, and finds the longest time until one was made again.
+func interrupted(calls []llmtest.Call) (cut int, gap time.Duration) {
 	for i, call := range calls {
 		if !call.Gone {
 			continue
@@ -65,7 +65,7 @@ func handedOver(calls []llmtest.Call) (cut int, gap time.Duration) {
 }
 
 // Who signals twice does not want to wait.
-func TestDP04_secondSignal(t *testing.T) {
+func TestStopWorker_secondSignal(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_STOP_TIMEOUT=1m")
 	s.provider.On("[doc-000]", llmtest.Reply{End: llmtest.Silence})
 	s.submit(notes(1))

@@ -31,21 +31,21 @@ const (
 
 // DU-08: each row comes out exactly once and in its place, whatever is killed at whatever moment. No call is made again whose answer was on record, and a
 // kill costs no more calls than were in hand.
-func TestDU08_rowsKilled(t *testing.T) {
+func TestRows_killed(t *testing.T) {
 	s := newStack(t, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", slots))
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply {
 		return llmtest.Reply{}.After(aCall + rand.N(aCall))
 	})
 	n := *manyRowsFlag
 	id := s.begin("generate", s.generate(n), nil)
-	var blows []blow
+	var workerKills []workerKill
 	for i := range *kills {
 		s.awaitAnswers(rand.IntN(2 * n / (*kills + 3)))
 		if i%3 != 0 { // the worker, both, Temporal, the worker…
-			s.strikeTemporal()
+			s.sigkillTemporal()
 		}
 		if i%3 != 2 {
-			blows = append(blows, s.strike())
+			workerKills = append(workerKills, s.killAndRestartWorker())
 		}
 	}
 	done := s.finish(id)
@@ -58,7 +58,7 @@ func TestDU08_rowsKilled(t *testing.T) {
 		require.Contains(t, line.Text, llmtest.Hash(fmt.Sprintf("About row %06d.", i)))
 	}
 	require.Len(t, s.onRecord(), n, "rows whose answer is on record")
-	s.requirePaidOnce(blows)
+	s.requirePaidOnce(workerKills)
 }
 
 // awaitAnswers waits for more answers of the provider, but not for ever: a worker that is back makes itself heard when the one before is missed.
@@ -69,22 +69,22 @@ func (s *stack) awaitAnswers(more int) {
 	_ = s.provider.Wait(ctx, func(c llmtest.Counts) bool { return c.Answered > until })
 }
 
-// blow is the kill of a worker. What was on record when the next one began is known; calls before are of the one that was killed.
-type blow struct {
-	back time.Time
-	paid map[string][]recorded
+// workerKill is the kill of a worker. What was on record when the next one began is known; calls before are of the one that was killed.
+type workerKill struct {
+	restarted time.Time
+	paid      map[string][]recorded
 }
 
 // strike kills the worker and starts it again.
-func (s *stack) strike() (b blow) {
+func (s *stack) killAndRestartWorker() (b workerKill) {
 	s.worker.kill()
-	b.paid, b.back = s.onRecord(), time.Now()
+	b.paid, b.restarted = s.onRecord(), time.Now()
 	s.worker = s.start("worker")
 	return b
 }
 
-// strikeTemporal kills Temporal. Its keeper starts it again.
-func (s *stack) strikeTemporal() {
+// sigkillTemporal kills Temporal. Its keeper starts it again.
+func (s *stack) sigkillTemporal() {
 	if pid := s.temporalPID(); pid > 0 {
 		require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
 	}
@@ -128,7 +128,7 @@ func (s *stack) onRecord() map[string][]recorded {
 
 // requirePaidOnce looks at every call that was made again. A kill costs the call in flight of each slot, and the one before it if its answer
 // was on its way to the record. An attempt that Temporal lost sight of goes on for a second or so beside the next one: what both ask is apart.
-func (s *stack) requirePaidOnce(blows []blow) {
+func (s *stack) requirePaidOnce(workerKills []workerKill) {
 	s.t.Helper()
 	paid := s.onRecord()
 	by := map[string][]llmtest.Call{}
@@ -138,8 +138,8 @@ func (s *stack) requirePaidOnce(blows []blow) {
 	var cut, lost, both int
 	for hash, calls := range by {
 		for i, again := range calls[1:] {
-			for _, b := range blows {
-				require.False(s.t, b.paid[hash] != nil && again.Began.After(b.back), "%q was on record when its worker was dead, and asked again", again.Prompt)
+			for _, b := range workerKills {
+				require.False(s.t, b.paid[hash] != nil && again.Began.After(b.restarted), "%q was on record when its worker was dead, and asked again", again.Prompt)
 			}
 			switch {
 			case calls[i].Gone:

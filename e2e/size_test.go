@@ -32,11 +32,11 @@ func (s *stack) requireSmallHistory(ids ...string) {
 }
 
 // PS-01: answers of megabytes, of models and of tools, go by reference, and are asked for once.
-func TestPS01_largeAnswers(t *testing.T) {
-	d := newDesk(t)
+func TestSize_largeAnswers(t *testing.T) {
+	d := newToolServer(t)
 	page := strings.Repeat("The keeper counted the ships upon the water. ", 3<<20/45)
-	d.Config.Handler = counting(d, page)
-	s := newStack(t, d.private())
+	d.Config.Handler = servePage(d, page)
+	s := newStack(t, d.allowPrivate())
 	answer := strings.Repeat("All was well on the coast that year. ", 3<<20/37)
 	s.provider.On("[doc-000]", llmtest.Stream(llmtest.Delta(answer, "stop"), "[DONE]"))
 	long := s.submit(notes(1))
@@ -45,11 +45,11 @@ func TestPS01_largeAnswers(t *testing.T) {
 	require.Contains(t, body, answer)
 	require.Equal(t, 1, s.provider.Counts().Total)
 
-	s.plan(uses("look", "a"), says("Read."))
+	s.scriptTurns(callTool("look", "a"), finalAnswer("Read."))
 	agent := s.submitAgent(task.AgentInput{Goal: "read", Tools: []task.ToolSpec{d.tool("look", "GET", task.Never)}})
 	done := s.finish(agent)
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
-	require.Len(t, d.made(), 1)
+	require.Len(t, d.requests(), 1)
 
 	const rows, wide = 256, 3072
 	s.provider.Handle(llmtest.Default)
@@ -74,7 +74,7 @@ func TestPS01_largeAnswers(t *testing.T) {
 }
 
 // counting is the desk that answers with a page.
-func counting(d *desk, page string) http.Handler {
+func servePage(d *toolServer, page string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()
 		d.calls = append(d.calls, r.URL.RawQuery)
@@ -86,7 +86,7 @@ func counting(d *desk, page string) http.Handler {
 
 // PS-02: an order that is too large is refused before anything is there, with the limit and the way out; any other runs, around the limit of
 // what Temporal takes, too.
-func TestPS02_largeOrders(t *testing.T) {
+func TestSize_largeInputs(t *testing.T) {
 	s := newStack(t)
 	padded := func(kilobytes int) map[string]any {
 		var rows []any
@@ -130,11 +130,11 @@ func TestPS02_largeOrders(t *testing.T) {
 var classified = flag.Int("classified", 4000, "how many rows the test of short histories classifies")
 
 // PS-03: thousands of rows are classified, each once, in short histories, whatever is killed; a reader sees it go forward only.
-func TestPS03_thousandsOfRows(t *testing.T) {
+func TestHistories_thousandsOfRows(t *testing.T) {
 	n := *classified
 	s := newStackOn(t, localtemporal.Options{HistoryEvents: 60})
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-		return llmtest.Answer(labelled(c), llmtest.Usage{Input: 100, Output: 10}).After(100 * time.Millisecond)
+		return llmtest.Answer(labelEach(c), llmtest.Usage{Input: 100, Output: 10}).After(100 * time.Millisecond)
 	})
 	var file bytes.Buffer
 	for i := range n {
@@ -148,8 +148,8 @@ func TestPS03_thousandsOfRows(t *testing.T) {
 		s.worker.kill()
 		s.worker = s.start("worker")
 	}
-	saga := saga{id: id}
-	done, err := s.client.Watch(t.Context(), id, func(now task.Task) { require.NoError(t, saga.next(now)) })
+	states := sequence{id: id}
+	done, err := s.client.Watch(t.Context(), id, func(now task.Task) { require.NoError(t, states.add(now)) })
 	require.NoError(t, err)
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
 	lines := s.results(id, "results.jsonl")
@@ -158,6 +158,6 @@ func TestPS03_thousandsOfRows(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("r%d", i), line.ID)
 		require.Equal(t, "succeeded", line.Status)
 	}
-	require.Greater(t, s.runs(id), 1, "the task went on in a new run")
+	require.Greater(t, s.countRuns(id), 1, "the task went on in a new run")
 	s.requireShortHistories(id, 0)
 }

@@ -43,7 +43,7 @@ func buildPrevious(t testing.TB) string {
 
 // Tasks of all kinds that the release before began are finished by this one: those in the middle of their calls, one that waits for
 // a person, one whose calls fail and are made again. No answer is paid for twice.
-func TestDP01_newCodeFinishesOldTasks(t *testing.T) {
+func TestUpgrade_finishesTasksOfPreviousRelease(t *testing.T) {
 	old := buildPrevious(t)
 	s, videos := newVideoStack(t, localtemporal.Options{}, "LONGHAUL_WORKER_STOP_TIMEOUT=1s", "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
 	s.worker.kill()
@@ -52,9 +52,9 @@ func TestDP01_newCodeFinishesOldTasks(t *testing.T) {
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
 		switch {
 		case len(c.Tools) > 0 && len(c.Results) == 0:
-			return write("t.csv")
+			return callWriteArtifact("t.csv")
 		case len(c.Tools) > 0:
-			return says("It is written.")
+			return finalAnswer("It is written.")
 		case c.Inputs != nil, strings.Contains(c.Prompt, "needs_everything"):
 			return answering(slow)(c)
 		default:
@@ -71,10 +71,10 @@ func TestDP01_newCodeFinishesOldTasks(t *testing.T) {
 		"retry":    s.submit(again),
 		"approval": s.submitAgent(task.AgentInput{Goal: "write", Tools: []task.ToolSpec{{Builtin: "write_artifact", Approval: task.Always}}}),
 		"rows":     s.begin("generate", map[string]any{"rows": someRows(40), "template": "Say {{name}}"}, nil),
-		"video":    s.film(task.VideoInput{Prompts: prompts(3)}),
-		"qa":       s.ask(task.QAInput{Questions: []string{"What happened on day 44?"}, Documents: []task.Document{{Text: story(3000)}}}),
+		"video":    s.submitVideo(task.VideoInput{Prompts: prompts(3)}),
+		"qa":       s.submitQA(task.QAInput{Questions: []string{"What happened on day 44?"}, Documents: []task.Document{{Text: story(3000)}}}),
 	}
-	request := s.asked(ids["approval"])
+	request := s.waitInput(ids["approval"])
 	require.NoError(t, s.provider.WaitFor(s.soon(), 12))
 	require.Eventually(t, func() bool { return len(s.provider.CallsWith("[doc-099]")) > 0 }, time.Minute, 20*time.Millisecond)
 	require.NoError(t, s.worker.cmd.Process.Signal(syscall.SIGTERM))
@@ -112,7 +112,7 @@ func someRows(n int) []map[string]any {
 }
 
 // With a deployment, a task ends on the build that began it, also when another is current by then; new tasks go to that one.
-func TestDeployment_tasksEndOnTheirBuild(t *testing.T) {
+func TestUpgrade_tasksStayOnTheirBuild(t *testing.T) {
 	s := newStack(t)
 	s.worker.kill()
 	c := s.cluster()

@@ -47,7 +47,7 @@ func prompts(n int) []string {
 }
 
 // film starts a video task and gives its id.
-func (s *stack) film(in task.VideoInput) string {
+func (s *stack) submitVideo(in task.VideoInput) string {
 	s.t.Helper()
 	body, err := json.Marshal(map[string]any{"kind": "video", "input": in})
 	require.NoError(s.t, err)
@@ -59,7 +59,7 @@ func (s *stack) film(in task.VideoInput) string {
 }
 
 // films reads the result of a task.
-func (s *stack) films(id string) []activities.VideoItem {
+func (s *stack) videoItems(id string) []activities.VideoItem {
 	s.t.Helper()
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)
@@ -70,13 +70,13 @@ func (s *stack) films(id string) []activities.VideoItem {
 
 // A worker that is killed over and over, right after a call reached the provider and at other moments, pays for
 // each video once, and every file is whole.
-func TestKillVideoWorker(t *testing.T) {
+func TestVideo_killedWorkerPaysOnce(t *testing.T) {
 	s, videos := newVideoStack(t, localtemporal.Options{})
 	videos.On("[wave-", videotest.Script{Start: []videotest.Reply{{Delay: 300 * time.Millisecond}}}) // the job is made before the answer
 	all := prompts(12 + 2**kills)
 	ids := []string{}
 	for i := 0; i < len(all); i += 20 {
-		ids = append(ids, s.film(task.VideoInput{Prompts: all[i:min(i+20, len(all))], Seconds: 5}))
+		ids = append(ids, s.submitVideo(task.VideoInput{Prompts: all[i:min(i+20, len(all))], Seconds: 5}))
 	}
 	killed := 0
 	for ; killed < *kills && videos.Counts().Downloads < len(all); killed++ {
@@ -96,7 +96,7 @@ func TestKillVideoWorker(t *testing.T) {
 	for n, id := range ids {
 		done := s.finish(id)
 		require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
-		for i, film := range s.films(id) {
+		for i, film := range s.videoItems(id) {
 			prompt := all[20*n+i]
 			require.Len(t, videos.Jobs(prompt), 1, "%s was paid for more than once", prompt)
 			_, data := s.get(film.Href)
@@ -110,10 +110,10 @@ func TestKillVideoWorker(t *testing.T) {
 }
 
 // The answer to a submit is lost on its way: the job is found, and not paid for again.
-func TestVideoAnswerLost(t *testing.T) {
+func TestVideo_lostSubmitAnswer(t *testing.T) {
 	s, videos := newVideoStack(t, localtemporal.Options{}, "LONGHAUL_API_PUBLIC_URL=https://me.example.com")
 	videos.On("[wave-000]", videotest.Script{Start: []videotest.Reply{{Lost: true}}})
-	id := s.film(task.VideoInput{Prompts: prompts(2), Seconds: 5})
+	id := s.submitVideo(task.VideoInput{Prompts: prompts(2), Seconds: 5})
 	done := s.finish(id)
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
 	require.Equal(t, videotest.Counts{Starts: 2, Jobs: 2, Polls: videos.Counts().Polls, Downloads: 2, Lists: 1}, videos.Counts())
@@ -129,12 +129,12 @@ func TestVideoAnswerLost(t *testing.T) {
 }
 
 // A cancel reaches the provider: what waits is stopped, what is rendered is said to cost, what is done is kept.
-func TestVideoCancel(t *testing.T) {
+func TestVideo_cancelReachesTheProvider(t *testing.T) {
 	s, videos := newVideoStack(t, localtemporal.Options{}, "LONGHAUL_API_PUBLIC_URL=http://127.0.0.1:1")
 	videos.On("[wave-000]", videotest.Script{Polls: []videotest.Step{videotest.Queued()}})
 	videos.On("[wave-001]", videotest.Script{Polls: []videotest.Step{videotest.Running(20)}})
-	id := s.film(task.VideoInput{Prompts: prompts(3), Seconds: 5})
-	require.Eventually(t, func() bool { return s.items(id, "succeeded") == 1 }, time.Minute, 50*time.Millisecond)
+	id := s.submitVideo(task.VideoInput{Prompts: prompts(3), Seconds: 5})
+	require.Eventually(t, func() bool { return s.countItems(id, "succeeded") == 1 }, time.Minute, 50*time.Millisecond)
 	for _, path := range []string{id + "/0", id + "/0", id + "/77", "task_zzzzzzzzzzzzzzzzzzzzzzzzzz/0", "x/y"} {
 		status, body := s.post("/v1/callbacks/video/"+path, `{"id":"made-up","status":"succeeded"}`)
 		require.Equal(t, http.StatusNoContent, status)
@@ -144,17 +144,17 @@ func TestVideoCancel(t *testing.T) {
 	done := s.finish(id)
 	require.Equal(t, task.Cancelled, done.Status)
 	require.Equal(t, task.Counts{Total: 3, Succeeded: 1, Cancelled: 2}, done.Progress.Counts)
-	films := s.films(id)
+	films := s.videoItems(id)
 	require.Contains(t, films[0].Error.Detail, "was stopped before it began, and is not charged for")
 	require.Contains(t, films[1].Error.Detail, "goes on at the provider, and will be charged for: about 0.5 USD")
 	require.Equal(t, task.ItemSucceeded, films[2].Status)
 	require.Equal(t, 1, videos.Counts().Deletes)
 	require.InDelta(t, 1, done.Usage.Cost.Amount, 1e-9, "the one that was kept, and the one that goes on")
-	require.Equal(t, 1, s.signals(id), "of the callbacks one came through: the others were the same, or made up")
+	require.Equal(t, 1, s.countSignals(id), "of the callbacks one came through: the others were the same, or made up")
 }
 
 // signals counts the signals that a workflow got.
-func (s *stack) signals(id string) (n int) {
+func (s *stack) countSignals(id string) (n int) {
 	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
 	require.NoError(s.t, err)
 	defer c.Close()
@@ -180,7 +180,7 @@ window.seen = new Promise((done, fail) => {
 </script>`
 
 // With no key at all, a film is there within seconds, and a browser plays it from the API.
-func TestVideoSimulated(t *testing.T) {
+func TestVideo_simulatedPlaysInBrowser(t *testing.T) {
 	s := newStack(t)
 	dir, _ := programs()
 	cli := exec.CommandContext(t.Context(), dir+"/starter", "--api", "http://"+s.address, "submit", "video", "--prompt", "a lighthouse at dusk", "--watch")

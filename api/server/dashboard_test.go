@@ -3,9 +3,6 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,7 +17,7 @@ const many = 20_000
 
 // The dashboard keeps nothing: what it counts is what the store has, before a restart and after it, however many
 // tasks there are. A page of it holds one page of tasks.
-func TestDA01_listsWhatTheStoreHas(t *testing.T) {
+func TestPages_listsMatchTheStore(t *testing.T) {
 	t.Parallel()
 	shared := browser(t)
 	tasks := servertest.NewTasks()
@@ -69,7 +66,7 @@ func (w *window) count(path string) int {
 const hostile = `<script>window.ran = true</script><img src=x onerror="window.ran = true"><b>"'&amp;`
 
 // What is long is shown in part, to be unfolded and downloaded whole; what is hostile is shown as the text it is.
-func TestDA03_longAndHostile(t *testing.T) {
+func TestPages_longAndHostileText(t *testing.T) {
 	t.Parallel()
 	w := open(t, browser(t), withEverything)
 	inert := func(where string) {
@@ -135,46 +132,4 @@ func seeHostileDeadLetters(w *window) {
 	w.Visit("/dead-letters")
 	w.Until("document.querySelector('article') && document.querySelector('.group-card')")
 	require.GreaterOrEqual(w.T, strings.Count(w.Text("main"), hostile), 8)
-}
-
-// Names come back as they were given, go out in a form that every client reads, and touch no path on the disk.
-func TestUN04_nonASCIIFileNames(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	a := newAPI(t, func(p *server.Parts) { p.Files = filesIn(t, dir) })
-	for name, tt := range map[string]struct{ name, disposition string }{
-		"chinese":   {"财报 2025.pdf", `attachment; filename="__ 2025.pdf"; filename*=UTF-8''%E8%B4%A2%E6%8A%A5%202025.pdf`},
-		"korean":    {"한글.pdf", `attachment; filename="__.pdf"; filename*=UTF-8''%ED%95%9C%EA%B8%80.pdf`},
-		"quote":     {`a"b.pdf`, `attachment; filename="a_b.pdf"; filename*=UTF-8''a%22b.pdf`},
-		"climbs":    {"../../etc/x", `attachment; filename=".._.._etc_x"; filename*=UTF-8''.._.._etc_x`},
-		"accents":   {"re\u0301sume\u0301.pdf", `attachment; filename="re_sume_.pdf"; filename*=UTF-8''re%CC%81sume%CC%81.pdf`},
-		"percent":   {"100%.pdf", `attachment; filename="100_.pdf"; filename*=UTF-8''100%25.pdf`},
-		"300 bytes": {strings.Repeat("财", 100), `attachment; filename="` + strings.Repeat("_", 100) + `"; filename*=UTF-8''` + strings.Repeat("%E8%B4%A2", 100)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := a.on(t)
-			contentType, body := form(t, "file", tt.name, "content of "+name)
-			r := a.do("POST", "/v1/files", map[string]string{"Content-Type": contentType}, body)
-			require.Equal(t, http.StatusCreated, r.status, string(r.body))
-			file := into[task.File](t, r)
-			require.Equal(t, tt.name, file.Name)
-			require.Equal(t, "/v1/files/"+file.ID, r.header.Get("Location"))
-			require.Equal(t, tt.name, into[task.File](t, a.do("GET", "/v1/files/"+file.ID, nil, "")).Name)
-			content := a.do("GET", "/v1/files/"+file.ID+"/content", nil, "")
-			require.Equal(t, "content of "+name, string(content.body))
-			require.Equal(t, tt.disposition, content.header.Get("Content-Disposition"))
-			require.Equal(t, `"`+file.SHA256+`"`, content.header.Get("ETag"))
-			part := a.do("GET", "/v1/files/"+file.ID+"/content", map[string]string{"Range": "bytes=0-6"}, "")
-			require.Equal(t, "content", string(part.body))
-			require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-				require.NotContains(t, path[len(dir):], tt.name, "the name is a path on the disk")
-				require.Regexp(t, `^[ -~]*$`, path[len(dir):], "the disk sees generated names only")
-				return err
-			}))
-			require.Equal(t, http.StatusNoContent, a.do("DELETE", "/v1/files/"+file.ID, nil, "").status)
-			require.Equal(t, http.StatusNotFound, a.do("GET", "/v1/files/"+file.ID, nil, "").status)
-		})
-	}
-	r := a.do("POST", "/v1/files?name=line%0Abreak.pdf", map[string]string{"Content-Type": "text/plain"}, "x")
-	require.Equal(t, http.StatusUnprocessableEntity, r.status, "a name that would break a header is refused")
 }
