@@ -16,11 +16,11 @@ import (
 	"longhaul/internal/llm/llmtest"
 )
 
-// asynq is how long asynq on Redis takes for the calls of so many rows, and the CPU of its processes: the client that puts the jobs in, the
-// worker that makes the calls, and Redis, which writes its log once a second. It is false where there is no Redis.
+// asynq runs the same calls as jobs of asynq on Redis. It returns the wall time and the CPU time of client, worker and
+// Redis, which syncs its log once a second; ok is false without redis-server.
 func asynq(b *testing.B, provider *llmtest.Provider, rows, width int) (wall, cpu time.Duration, ok bool) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		b.Log("not measured beside asynq: there is no redis-server here (Debian has it in the package of that name)")
+		b.Log("asynq is not measured: redis-server is not installed")
 		return 0, 0, false
 	}
 	peers := buildPeers(b)
@@ -39,7 +39,7 @@ func asynq(b *testing.B, provider *llmtest.Provider, rows, width int) (wall, cpu
 	return time.Duration(seconds * float64(time.Second)), cpu, true
 }
 
-// buildPeers builds the program that uses asynq, a module of its own.
+// buildPeers builds the program that uses asynq, which is a module of its own, and returns its path.
 func buildPeers(b *testing.B) string {
 	dir, _ := programs()
 	path, err := filepath.Abs(filepath.Join(dir, "peers"))
@@ -50,7 +50,7 @@ func buildPeers(b *testing.B) string {
 	return path
 }
 
-// peer starts a program that the benchmark ends.
+// peer starts a program; stop ends it.
 func peer(b *testing.B, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(b.Context(), name, args...)
 	c.Stderr = os.Stderr
@@ -58,10 +58,10 @@ func peer(b *testing.B, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// stop stops a program and gives the CPU that it has used.
+// stop ends a program and returns the CPU time that it used.
 func stop(c *exec.Cmd) time.Duration {
 	_ = c.Process.Signal(syscall.SIGTERM)
-	_ = c.Wait() // how it ends is its own business
+	_ = c.Wait() // the exit status does not matter
 	return cpuOf(c)
 }
 
@@ -74,5 +74,5 @@ func waitRedis(b *testing.B, address string) {
 			_ = conn.Close()
 		}
 		return err == nil
-	}, time.Minute, 20*time.Millisecond, "Redis does not answer")
+	}, time.Minute, 20*time.Millisecond, "no answer from Redis")
 }

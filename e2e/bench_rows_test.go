@@ -6,27 +6,23 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/internal/llm"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/llm/openai"
-	"longhaul/internal/localtemporal"
 	"longhaul/internal/task"
 )
 
-// BenchmarkRows generates a text for each of 10,000 rows with a provider that takes 20 ms and 200 calls at a time, beside a
-// pool of 200 goroutines that makes the same calls over the same wire and keeps nothing, and asynq on Redis. Times are from the acceptance
-// of the task to its end; CPU is that of each process from then to then.
+// BenchmarkRows generates texts for 10,000 rows with calls of 20 ms, 200 at a time. It compares the task with a pool of
+// 200 goroutines that makes the same calls over the same client and stores nothing, and with asynq on Redis. Wall and CPU
+// times run from the acceptance of the task to its end.
 func BenchmarkRows(b *testing.B) {
 	const rows, width = 10_000, 200
 	s := newStack(b, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", width))
@@ -57,7 +53,7 @@ func BenchmarkRows(b *testing.B) {
 
 		own := processCPU(os.Getpid())
 		plain := plainPool(b, s.provider, rows, width)
-		pooled := processCPU(os.Getpid()) - own - cpu.test // without the provider's, which cost the task the same
+		pooled := processCPU(os.Getpid()) - own - cpu.test // without the provider, which costs the same in both
 		b.ReportMetric(rows/plain.Seconds(), "pool-rows/s")
 		b.ReportMetric(each(pooled), "pool-ms/row")
 		b.ReportMetric(each(cpu.test), "provider-ms/row")
@@ -71,7 +67,7 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-// brief answers in one piece with the hash of the prompt, so that as little as can be of what is measured is the provider.
+// brief answers in one chunk with the hash of the prompt, so that the provider adds little to what is measured.
 func brief(after func(llmtest.Call) time.Duration) func(llmtest.Call) llmtest.Reply {
 	return func(c llmtest.Call) llmtest.Reply {
 		events := llmtest.Stream(llmtest.Delta("About "+c.Hash, ""), llmtest.Delta("", "stop"), llmtest.UsageEvent(llmtest.Usage{Input: 10, Output: 5}), "[DONE]")
@@ -79,7 +75,7 @@ func brief(after func(llmtest.Call) time.Duration) func(llmtest.Call) llmtest.Re
 	}
 }
 
-// plainPool is how long so many goroutines take for the calls of so many rows.
+// plainPool makes the calls of all rows with a pool of width goroutines and returns the wall time.
 func plainPool(b *testing.B, provider *llmtest.Provider, rows, width int) time.Duration {
 	client, err := openai.New(openai.Config{BaseURL: provider.URL(), Key: "k"})
 	require.NoError(b, err)
@@ -109,9 +105,9 @@ func plainPool(b *testing.B, provider *llmtest.Provider, rows, width int) time.D
 	return took
 }
 
-// BenchmarkRowsEfficiency has 2,000 rows whose calls take 300 ms in the median and 5 s now and then, fifty at a time. Efficiency
-// is what fifty goroutines would need at best for calls as long and in the same order, divided by what the task took; the
-// pool's is that of fifty goroutines which really make them, over the same wire.
+// BenchmarkRowsEfficiency runs 2,000 calls, 50 at a time, with a median latency of 300 ms and a latency of 5 s for every
+// 200th. Efficiency is the shortest time in which 50 goroutines can make the same calls in the same order, divided by the
+// time of the task; pool-efficiency is the same ratio for a real pool of 50 goroutines.
 func BenchmarkRowsEfficiency(b *testing.B) {
 	const rows, width = 2_000, 50
 	s := newStack(b, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", width))
@@ -151,8 +147,8 @@ func BenchmarkRowsEfficiency(b *testing.B) {
 	}
 }
 
-// BenchmarkEmbed turns 100,000 texts of 1 KB into vectors, with calls that take 50 ms, and checks each of them. The ideal is
-// what fifty goroutines would need for the calls alone.
+// BenchmarkEmbed embeds 100,000 texts of 1 KB with calls of 50 ms and checks every vector. The ideal is the time that 50
+// goroutines need for the calls alone.
 func BenchmarkEmbed(b *testing.B) {
 	const rows, width, latency = 100_000, 256, 50 * time.Millisecond
 	s := newStack(b, "LONGHAUL_WORKER_LLM_CONCURRENCY=50")
@@ -179,7 +175,8 @@ func BenchmarkEmbed(b *testing.B) {
 	}
 }
 
-// BenchmarkMillion turns a million short texts into small vectors: what a worker holds of a file that is large in rows, not in bytes.
+// BenchmarkMillion embeds a million short texts and measures the memory of a worker whose file has many rows and few
+// bytes.
 func BenchmarkMillion(b *testing.B) {
 	const rows, width = 1_000_000, 64
 	s := newStack(b, "LONGHAUL_WORKER_LLM_CONCURRENCY=50")
@@ -206,7 +203,7 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// longText is 1 KB that no other row has.
+// longText returns a text of 1 KB, different for each i.
 func longText(i int) string {
 	return fmt.Sprintf("Ship %06d came in at dusk. ", i) + strings.Repeat("The keeper lit the lamp. ", 40)[:1024-28]
 }
@@ -219,7 +216,7 @@ func manyTexts(n int) *bytes.Buffer {
 	return &b
 }
 
-// requireVectors checks every vector of a task.
+// requireVectors checks every vector in the result of an embed task.
 func (s *stack) requireVectors(id string, rows, width int) {
 	s.t.Helper()
 	_, file := s.get("/v1/tasks/" + id + "/artifacts/vectors.npy")
@@ -234,86 +231,4 @@ func (s *stack) requireVectors(id string, rows, width int) {
 		}
 		require.Equal(s.t, string(row), file[header+i*len(row):header+(i+1)*len(row)], "vector %d", i)
 	}
-}
-
-// meter is what the processes of a stack had used at its start, or between then and now.
-type meter struct {
-	s                           *stack
-	temporal, worker, api, test time.Duration // CPU
-	peakMB                      float64       // of the worker's memory
-}
-
-// measure begins to count.
-func (s *stack) measure() meter {
-	// The high-water mark of memory starts anew, where there is one.
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.worker.cmd.Process.Pid), []byte("5"), 0)
-	return meter{s: s}.now()
-}
-
-func (m meter) now() meter {
-	worker := m.s.worker.cmd.Process.Pid
-	m.temporal, m.worker = processCPU(m.s.temporalPID()), processCPU(worker)
-	m.api, m.test = processCPU(m.s.api.cmd.Process.Pid), processCPU(os.Getpid())
-	m.peakMB = highWater(worker)
-	return m
-}
-
-func (m meter) since() meter {
-	now := m.now()
-	return meter{
-		temporal: now.temporal - m.temporal, worker: now.worker - m.worker, api: now.api - m.api, test: now.test - m.test, peakMB: now.peakMB,
-	}
-}
-
-// temporalPID finds the Temporal of the stack; 0 where there is no /proc.
-func (s *stack) temporalPID() int {
-	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, p := range processes {
-		line, err := os.ReadFile(p)
-		if err == nil && strings.Contains(string(line), localtemporal.ProgramName) && strings.Contains(string(line), s.dir) {
-			pid, _ := strconv.Atoi(strings.Split(p, "/")[2])
-			return pid
-		}
-	}
-	return 0
-}
-
-// processCPU is the time that a process has used, in user and kernel together; zero where there is no /proc.
-func processCPU(pid int) time.Duration {
-	const tick = 10 * time.Millisecond // of every Linux that Go runs on
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, after, _ := strings.Cut(string(text), ") ") // what is before has the name, which may hold anything
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	kernel, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+kernel) * tick
-}
-
-// highWater is the most memory that a process had since its mark was cleared, in MB.
-func highWater(pid int) float64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, after, _ := strings.Cut(string(text), "VmHWM:")
-	kb, _, _ := strings.Cut(after, "kB")
-	n, _ := strconv.Atoi(strings.TrimSpace(kb))
-	return float64(n) / 1000
-}
-
-// historyEvents counts the history of a task, over all runs of its workflow.
-func (s *stack) historyEvents(id string) (n int) {
-	c := s.cluster()
-	defer c.Close()
-	for run, more := "", true; more; more = run != "" {
-		history := c.Client.GetWorkflowHistory(s.t.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for first := true; history.HasNext(); n++ {
-			event, err := history.Next()
-			require.NoError(s.t, err)
-			if first {
-				run, first = event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(), false
-			}
-		}
-	}
-	return n
 }

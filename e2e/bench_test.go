@@ -13,9 +13,9 @@ import (
 	"longhaul/internal/task"
 )
 
-// BenchmarkBatch summarises 200 documents of one call each, fifty calls at a time. Efficiency is what
-// a pool of fifty goroutines would need for the same calls in the same order, divided by what the
-// task took from its acceptance to its end.
+// BenchmarkBatch summarises 200 documents of one call each, 50 calls at a time. Efficiency is the shortest time in which
+// 50 goroutines can make the same calls in the same order, divided by the time from the acceptance of the task to its
+// end.
 func BenchmarkBatch(b *testing.B) {
 	for _, median := range []time.Duration{2 * time.Second, 300 * time.Millisecond} {
 		b.Run(median.String(), func(b *testing.B) {
@@ -55,12 +55,12 @@ func lastEnd(calls []llmtest.Call) (end time.Time) {
 	return end
 }
 
-// warm runs one small task, so that nothing is measured that happens once a process.
+// warm runs one small task, so that no benchmark measures what happens once in a process.
 func (s *stack) warm() {
 	require.Equal(s.t, task.Full, s.finish(s.submit(notes(20))).Outcome)
 }
 
-// pool is how long so many goroutines take over calls that are begun in order.
+// pool returns the time in which a pool of size workers makes calls of these latencies, in order.
 func pool(latencies []time.Duration, size int) (end time.Duration) {
 	slots := make(freeAt, size)
 	for _, latency := range latencies {
@@ -71,7 +71,7 @@ func pool(latencies []time.Duration, size int) (end time.Duration) {
 	return end
 }
 
-// freeAt is a heap of when each slot falls free.
+// freeAt is a heap of the times at which the workers of a pool are free.
 type freeAt []time.Duration
 
 func (f freeAt) Len() int           { return len(f) }
@@ -80,8 +80,8 @@ func (f freeAt) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
 func (f *freeAt) Push(any)          {}
 func (f *freeAt) Pop() any          { return nil }
 
-// BenchmarkRecovery kills a worker in the middle of a batch, starts another a second later, and
-// measures from that start until every call that was lost has been made again.
+// BenchmarkRecovery kills a worker during a batch, starts a new worker a second later, and measures the time from that
+// start until every lost call has been repeated.
 func BenchmarkRecovery(b *testing.B) {
 	s := newStack(b)
 	s.warm()
@@ -110,13 +110,13 @@ func BenchmarkRecovery(b *testing.B) {
 	b.ReportMetric(seconds[len(seconds)/2], "recovered-s")
 }
 
-// BenchmarkRateLimit summarises 900 documents with a provider that allows 600 requests in any minute and
-// turns the rest away, with one worker and with three. At an even pace that is a minute and a half.
+// BenchmarkRateLimit summarises 900 documents, with one worker and with three, against a provider that refuses more than
+// 600 requests in any minute. At a constant rate the task takes a minute and a half.
 func BenchmarkRateLimit(b *testing.B) {
 	benchmarkLimit(b, "LONGHAUL_LLM_REQUESTS_PER_MINUTE=600", 600, func(llmtest.Usage) int { return 1 })
 }
 
-// BenchmarkTokenLimit is the same with a limit of 600,000 tokens, of which every call uses a thousand.
+// BenchmarkTokenLimit is BenchmarkRateLimit with a limit of 600,000 tokens in any minute and calls of 1,000 tokens.
 func BenchmarkTokenLimit(b *testing.B) {
 	benchmarkLimit(b, "LONGHAUL_LLM_TOKENS_PER_MINUTE=600000", 600_000, func(u llmtest.Usage) int { return u.Input + u.Output })
 }

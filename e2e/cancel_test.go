@@ -13,14 +13,14 @@ import (
 	"longhaul/internal/task"
 )
 
-// CA-01: a cancel closes the calls that run, whether bytes come or not, and ends the waits of those that do not.
+// A cancel closes the calls in flight, whether they receive data or not, and ends the waits for retries.
 func TestCancel_reachesCallsInFlight(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=50")
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
 	s.provider.On("[doc-001]", llmtest.Reply{End: llmtest.Silence})
 	s.provider.On("[doc-002]", llmtest.Stream(llmtest.Delta("All is ", "")).Then(llmtest.Ping))
-	s.provider.On("[doc-003]", llmtest.Fail(http.StatusInternalServerError, "oops")) // it waits for its next attempt
-	s.provider.On("[doc-004]", llmtest.RateLimit(600))                               // likewise, and with it all that come later
+	s.provider.On("[doc-003]", llmtest.Fail(http.StatusInternalServerError, "oops")) // waits for a retry
+	s.provider.On("[doc-004]", llmtest.RateLimit(600))                               // closes the lane for later calls
 	id := s.submit(notes(6))
 	require.NoError(t, s.provider.WaitFor(s.soon(), 5))
 	asked := time.Now()
@@ -34,11 +34,11 @@ func TestCancel_reachesCallsInFlight(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, task.Cancelled, done.Status)
 	made := s.provider.Counts().Total
-	time.Sleep(3 * time.Second) // longer than any wait for a next attempt that there was
+	time.Sleep(3 * time.Second) // longer than the wait for a retry
 	require.Equal(t, made, s.provider.Counts().Total)
 }
 
-// CA-02: what is cancelled while it waits for its turn or its time makes no call.
+// A task that is cancelled while it waits for the lane or for its start time makes no call.
 func TestCancel_waitingTaskMakesNoCall(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1")
 	s.provider.On("[first]", llmtest.Reply{}.After(4*time.Second))
@@ -56,20 +56,20 @@ func TestCancel_waitingTaskMakesNoCall(t *testing.T) {
 		done := s.finish(id)
 		require.Equal(t, task.Cancelled, done.Status)
 		status, _ := s.post("/v1/tasks/"+id+"/cancel", "")
-		require.Equal(t, http.StatusOK, status, "again: it changes nothing")
+		require.Equal(t, http.StatusOK, status, "a second cancel changes nothing")
 		for _, other := range []string{strings.ToUpper(id), strings.ReplaceAll(id, "_", ""), id + "x"} {
 			status, _ = s.post("/v1/tasks/"+other+"/cancel", "")
 			require.Equal(t, http.StatusNotFound, status, other)
 		}
 	}
 	require.Equal(t, task.Full, s.finish(first).Outcome)
-	time.Sleep(4 * time.Second) // the start time of the delayed one has come
+	time.Sleep(4 * time.Second) // past the start time of the delayed task
 	require.Equal(t, 1, s.provider.Counts().Total)
 }
 
-// CA-06: a cancel and a deadline keep what was paid for: a result with what is done, and with a line for what is not.
+// A cancel and a deadline keep the rows that were paid for. The result has a line for every row.
 func TestCancel_keepsPaidRows(t *testing.T) {
-	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=100") // room for all that hang
+	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=100") // more slots than silent calls
 	for i := 60; i < 100; i++ {
 		s.provider.On(fmt.Sprintf("row %06d.", i), llmtest.Reply{End: llmtest.Silence})
 	}
@@ -99,7 +99,7 @@ func TestCancel_keepsPaidRows(t *testing.T) {
 	require.Equal(t, task.DeadlineExceeded, s.finish(late).Error.Code)
 }
 
-// CA-05: nothing that comes late brings a cancelled task back: no answer of a person, no pause, no result of a call.
+// Nothing that arrives after a cancel changes the task: no reply of a person, no pause and no resume.
 func TestCancel_isFinal(t *testing.T) {
 	d := newToolServer(t)
 	s := newStack(t, d.allowPrivate())
@@ -120,4 +120,32 @@ func TestCancel_isFinal(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, done, now)
 	require.Empty(t, d.requests())
+}
+
+// A cancel closes the sockets of the calls in flight and keeps the finished items.
+func TestCancel_keepsFinishedItems(t *testing.T) {
+	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
+	for i := range 5 {
+		s.provider.On(fmt.Sprintf("[doc-%03d]", i), llmtest.Reply{})
+	}
+	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{End: llmtest.Silence} })
+	id := s.submit(notes(10))
+	require.NoError(t, s.provider.WaitFor(s.soon(), 10))
+	require.Eventually(t, func() bool { return s.countItems(id, "succeeded") == 5 }, 30*time.Second, 20*time.Millisecond)
+
+	asked := time.Now()
+	status, _ := s.post("/v1/tasks/"+id+"/cancel", "")
+	require.Equal(t, http.StatusAccepted, status)
+	require.NoError(t, s.provider.WaitGone(s.soon(), 5))
+	t.Logf("sockets closed %.1f s after the cancel", time.Since(asked).Seconds())
+	done := s.finish(id)
+	require.Equal(t, task.Cancelled, done.Status)
+	require.Equal(t, task.Partial, done.Outcome)
+	require.Equal(t, 5, s.countItems(id, "succeeded"))
+	require.Equal(t, 5, s.countItems(id, "cancelled"))
+	status, body := s.get("/v1/tasks/" + id + "/result")
+	require.Equal(t, http.StatusOK, status, body)
+	status, _ = s.post("/v1/tasks/"+id+"/cancel", "")
+	require.Equal(t, http.StatusOK, status, "a second cancel of an ended task changes nothing")
+	require.Equal(t, 10, s.provider.Counts().Total)
 }

@@ -12,7 +12,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// audit compares what everybody says once all is over.
+// audit compares all views of the tasks after the last has ended.
 func (c *chaos) audit(tasks []*chaosTask) {
 	listed := c.listAll()
 	var used task.Usage
@@ -21,18 +21,18 @@ func (c *chaos) audit(tasks []*chaosTask) {
 		for _, id := range f.ids {
 			count++
 			t := c.checkViews(id, f, listed)
-			if f.kind != "video" { // whose tokens are of another provider
+			if f.kind != "video" { // a video uses another provider
 				used = used.Add(t.Usage)
 			}
 		}
 		c.checkOutcome(f)
 	}
-	require.Len(c.t, listed, count, "there are as many tasks as were submitted")
+	require.Len(c.t, listed, count, "every listed task was submitted")
 	c.checkUnsafeCalls()
 	c.checkPaidOnce(used)
 }
 
-// listed reads the whole list of tasks, which is a moment behind.
+// listAll reads the whole list of tasks once it shows all of them as ended, since the list lags a little.
 func (c *chaos) listAll() map[string]task.Task {
 	all := map[string]task.Task{}
 	require.Eventually(c.t, func() bool {
@@ -53,11 +53,11 @@ func (c *chaos) listAll() map[string]task.Task {
 			}
 			cursor = *page.NextCursor
 		}
-	}, 30*time.Second, 500*time.Millisecond, "tasks are listed as running that have ended")
+	}, 30*time.Second, 500*time.Millisecond, "ended tasks are listed as running")
 	return all
 }
 
-// agrees checks that list, status, items and result say the same of a task.
+// checkViews checks that list, status, items and result of a task agree.
 func (c *chaos) checkViews(id string, f *chaosTask, listed map[string]task.Task) task.Task {
 	t, err := c.client.Get(c.soon(), id)
 	require.NoError(c.t, err)
@@ -87,14 +87,14 @@ func (c *chaos) checkViews(id string, f *chaosTask, listed map[string]task.Task)
 	}
 	status, body := c.get("/v1/tasks/" + id + "/result")
 	want := http.StatusOK
-	if t.Outcome == task.None && t.Result == nil && t.ResultRef == nil { // of rows there is a receipt, even if none was reached
+	if t.Outcome == task.None && t.Result == nil && t.ResultRef == nil { // a rows task has a receipt even without results
 		want = http.StatusConflict
 	}
 	require.Equal(c.t, want, status, "%s %s, %s: %s", f.kind, id, t.Outcome, body)
 	return t
 }
 
-// endedWell checks that a task came to what it must: nothing that failed on the way fails a task.
+// checkOutcome checks that a task succeeded in full unless it was cancelled. No disruption fails a task.
 func (c *chaos) checkOutcome(f *chaosTask) {
 	if f.cancel && f.last.Status == task.Cancelled {
 		return
@@ -104,7 +104,7 @@ func (c *chaos) checkOutcome(f *chaosTask) {
 	require.Equal(c.t, f.items, f.last.Progress.Counts.Succeeded, "%s", why)
 }
 
-// unsafeOnce checks that no call that changes something was made twice, and no video was paid for twice.
+// checkUnsafeCalls checks that no unsafe tool call ran twice and no video was paid for twice.
 func (c *chaos) checkUnsafeCalls() {
 	c.tools.mu.Lock()
 	defer c.tools.mu.Unlock()
@@ -112,17 +112,18 @@ func (c *chaos) checkUnsafeCalls() {
 	for _, call := range c.tools.calls {
 		if call[0] == '{' {
 			bodies[call]++
-			require.Equal(c.t, 1, bodies[call], "%s was done twice", call)
+			require.Equal(c.t, 1, bodies[call], "%s ran twice", call)
 		}
 	}
-	c.t.Logf("%d calls of tools, %d of them unsafe; videos: %+v", len(c.tools.calls), len(bodies), c.videos.Counts())
+	c.t.Logf("%d tool calls, %d of them unsafe; videos: %+v", len(c.tools.calls), len(bodies), c.videos.Counts())
 	require.Empty(c.t, c.videos.Repeats())
 	for _, job := range c.videos.Jobs("") {
 		require.Len(c.t, c.videos.Jobs(job.Prompt), 1, "%s was paid for twice", job.Prompt)
 	}
 }
 
-// paidOnce checks that each answer was paid for once, but for those that something took with it, and that the tasks tell exactly what was paid.
+// checkPaidOnce checks that each answer was paid for once, except those that a disruption destroyed before they were
+// recorded, and that the tasks report the tokens in the provider's journal.
 func (c *chaos) checkPaidOnce(used task.Usage) {
 	calls := c.provider.Calls()
 	units := map[string][]llmtest.Call{}
@@ -148,7 +149,7 @@ func (c *chaos) checkPaidOnce(used task.Usage) {
 			}
 			why := c.lostTo(call)
 			if why == "" {
-				c.t.Errorf("%s was paid for again: %d calls, the first ended %s, on record %s, %+v", u, len(paid),
+				c.t.Errorf("%s was paid for again: %d calls, the first ended %s, recorded %s, %+v", u, len(paid),
 					call.Ended.Format(time.StampMilli), c.bucket.recordedAt(call.Hash).Format(time.StampMilli), callTimes(paid))
 			}
 			lost[why]++
@@ -158,9 +159,9 @@ func (c *chaos) checkPaidOnce(used task.Usage) {
 	for _, s := range c.disruptions {
 		kinds[s.what]++
 	}
-	c.t.Logf("strikes %v; %d calls: %d failed on purpose, %d broken off, answers that a strike took with it: %v; %d requests to the bucket failed",
+	c.t.Logf("disruptions %v; %d calls: %d failed on purpose, %d interrupted, answers lost to disruptions: %v; %d requests to the bucket failed",
 		kinds, len(calls), faulty, gone, lost, c.bucket.refused.Load())
-	require.EqualValues(c.t, tokens, used.InputTokens+used.OutputTokens, "tasks tell what was paid, to the token")
+	require.EqualValues(c.t, tokens, used.InputTokens+used.OutputTokens, "the usage of the tasks is the usage of the calls, to the token")
 	require.Zero(c.t, used.WastedTokens)
 }
 
@@ -171,9 +172,10 @@ func callTimes(calls []llmtest.Call) (all []string) {
 	return all
 }
 
-// taken says which strike took an answer with it that had arrived; "" if none did. An answer that is on record is safe from all.
+// lostTo returns the disruption that destroyed an answer which had arrived; "" if no disruption did. A recorded answer
+// cannot be lost.
 func (c *chaos) lostTo(call llmtest.Call) string {
-	const writing = 5 * time.Second // at the most, to put an answer on record, on a machine with much to do
+	const writing = 5 * time.Second // the longest time to record an answer on a busy machine
 	for _, s := range c.disruptions {
 		onRecord := c.bucket.recordedAt(call.Hash)
 		late := call.Ended.After(s.at.Add(-writing)) || c.outage(call.Ended, s.at)
@@ -181,13 +183,13 @@ func (c *chaos) lostTo(call llmtest.Call) string {
 		case s.what == "worker" && call.Began.Before(s.until) && late && (onRecord.IsZero() || onRecord.After(s.at)):
 			return "worker"
 		case s.what == "temporal" && call.Began.Before(s.until.Add(6*time.Second)) && call.Ended.After(s.at):
-			return "temporal" // it takes calls for lost that are not, and has them made again beside the first
+			return "temporal" // it considers running calls lost and schedules them again
 		}
 	}
 	return ""
 }
 
-// outage reports whether the bucket failed between two moments, so that an answer could not be put on record.
+// outage reports whether the bucket failed between two times, so that an answer could not be recorded.
 func (c *chaos) outage(from, to time.Time) bool {
 	for _, s := range c.disruptions {
 		if s.what == "bucket" && s.at.Before(to) && s.until.Add(2*time.Second).After(from) {

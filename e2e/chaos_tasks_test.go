@@ -14,22 +14,23 @@ import (
 	"longhaul/internal/task"
 )
 
-// chaosTask is one task of the test of chaos, from its submission to its end.
+// chaosTask is one task of TestChaos, from its submission to the end of its replay.
 type chaosTask struct {
 	*chaos
 	n      int
 	kind   string
 	items  int
-	poison bool // one of its items fails until the provider is healed
+	poison bool // an item fails until chaos.healed is set
 	cancel bool
-	ids    []string // its own, then that of its replay
+	ids    []string // of the task, then of its replay
 	last   task.Task
 }
 
-// unitMark names a row.
+// unitMark matches the marker of a row.
 var unitMark = regexp.MustCompile(`\[u-\d+-\d+\]`)
 
-// unitsOf is what a call asks for: rows that share calls are units of their own, for the next call may be shared by others.
+// unitsOf returns the items that a call asks about. Rows that share a call are separate items, because a repeated call
+// may group them differently.
 func unitsOf(call llmtest.Call) []string {
 	switch {
 	case call.Inputs != nil:
@@ -45,12 +46,12 @@ func unitsOf(call llmtest.Call) []string {
 	}
 }
 
-// agentTurn is the next turn of an agent: it looks twice, books, pays with approval, and reports.
+// agentTurn returns the next turn of an agent: two safe calls, an unsafe call, an approved call, and the answer.
 func agentTurn(call llmtest.Call) llmtest.Reply {
 	var body struct {
 		Messages []struct{ Role, Content string }
 	}
-	_ = json.Unmarshal(call.Body, &body) // the provider has read it before
+	_ = json.Unmarshal(call.Body, &body) // valid JSON, because the provider has parsed it
 	turns := 0
 	for _, m := range body.Messages {
 		if m.Role == "assistant" {
@@ -62,7 +63,7 @@ func agentTurn(call llmtest.Call) llmtest.Reply {
 	return plan[min(turns, len(plan)-1)]
 }
 
-// order is what the task is submitted with.
+// body returns the request body with which the task is submitted.
 func (f *chaosTask) body() map[string]any {
 	mark := func(i int) string { return fmt.Sprintf("[u-%d-%d]", f.n, i) }
 	rows := func(n int) []any {
@@ -113,7 +114,7 @@ func (f *chaosTask) body() map[string]any {
 	return map[string]any{"kind": f.kind, "input": input, "labels": map[string]string{"chaos": fmt.Sprint(f.n)}}
 }
 
-// live submits the task and follows it to its end, and to that of its replay.
+// run submits the task, follows it to its end, and replays it if one of its items was made to fail.
 func (f *chaosTask) run(ctx context.Context) error {
 	order, err := json.Marshal(f.body())
 	if err != nil {
@@ -134,7 +135,7 @@ func (f *chaosTask) run(ctx context.Context) error {
 		return err
 	}
 	f.healed.Store(true)
-	if f.last.Outcome == task.Full { // it was healed before
+	if f.last.Outcome == task.Full { // healed by another task
 		return nil
 	}
 	if id, err = f.postUntilAnswered(ctx, "/v1/dead-letters/"+id+"/replay", "", ""); err != nil {
@@ -143,7 +144,7 @@ func (f *chaosTask) run(ctx context.Context) error {
 	return f.follow(ctx, id)
 }
 
-// insist posts until it is answered, as a client does that was told to try again.
+// postUntilAnswered repeats a request until the API answers it, as a client should, and returns the id of the task.
 func (f *chaosTask) postUntilAnswered(ctx context.Context, path, body, key string) (string, error) {
 	for {
 		headers := []string{}
@@ -174,7 +175,7 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// follow reads a task until it has ended, approves what it asks for, and checks that its story only goes forward.
+// follow reads a task until it ends, checks the order of its states, and approves what it asks for.
 func (f *chaosTask) follow(ctx context.Context, id string) error {
 	f.ids = append(f.ids, id)
 	states := sequence{id: id}
@@ -203,13 +204,14 @@ func (f *chaosTask) follow(ctx context.Context, id string) error {
 	return fmt.Errorf("task %d, %s %s, has not ended: %s %+v %+v", f.n, f.kind, id, f.last.Status, f.last.Waiting, f.last.Retrying)
 }
 
-// saga is what a reader saw of a task so far.
+// sequence checks the states of a task in the order in which a reader sees them.
 type sequence struct {
 	id   string
 	last task.Task
 }
 
-// next checks that a task only goes forward: its revision never falls, a state that is final stays, a cancel is not forgotten.
+// add returns an error if the task went back: to a lower revision or percentage, out of a terminal state, or from
+// cancelling to anything but cancelled.
 func (s *sequence) add(now task.Task) error {
 	was := s.last
 	s.last = now

@@ -23,12 +23,12 @@ import (
 )
 
 var (
-	chaosMinutes = flag.Float64("minutes", 0.2, "how long the test of chaos kills and breaks things")
-	chaosTasks   = flag.Int("tasks", 16, "how many tasks the test of chaos has")
-	chaosSeed    = flag.Uint64("seed", 0, "of the test of chaos: the same seed strikes in the same order at the same times; 0 picks one")
+	chaosMinutes = flag.Float64("minutes", 0.2, "duration of the disruptions in TestChaos")
+	chaosTasks   = flag.Int("tasks", 16, "number of tasks in TestChaos")
+	chaosSeed    = flag.Uint64("seed", 0, "seed of TestChaos, which determines the order and the times of the disruptions; 0 picks a seed")
 )
 
-// strike is something that was killed or broken.
+// disruption is a process that was killed, or a service that was made to fail.
 type disruption struct {
 	what      string // worker, api, temporal, bucket or provider
 	at, until time.Time
@@ -44,14 +44,15 @@ type chaos struct {
 	spare       *process // the second worker
 	disruptions []disruption
 
-	providerDown atomic.Bool         // the provider is down
-	healed       atomic.Bool         // what is poisoned is answered well
-	faulty       map[int]bool        // numbers of calls that were answered badly on purpose; of the provider's lock
-	units        map[string][]string // what calls of rows asked for, by their hash; likewise
+	providerDown atomic.Bool         // the provider answers 503
+	healed       atomic.Bool         // poisoned items succeed
+	faulty       map[int]bool        // numbers of the calls that failed on purpose; guarded by the provider's lock
+	units        map[string][]string // items of each call by prompt hash; guarded by the provider's lock
 }
 
-// RC-01: tasks of every kind run while workers, API and Temporal are killed, the bucket fails and the provider does whatever providers do. In the end
-// every task has ended, each result is there once, nothing was paid for twice, and all that tells of the tasks agrees.
+// Tasks of every kind run while workers, API and Temporal are killed, the bucket fails, and the provider fails in every
+// known way. In the end every task has ended, each result exists once, no recorded answer was paid for twice, and all
+// views of the tasks agree.
 func TestChaos(t *testing.T) {
 	c := newChaos(t)
 	t.Logf("seed %d: repeat this run with -seed %[1]d", c.seed)
@@ -90,7 +91,7 @@ func newChaos(t *testing.T) *chaos {
 	return c
 }
 
-// disruptUntil kills and breaks, again and again.
+// disruptUntil causes disruptions until end, every one to four seconds.
 func (c *chaos) disruptUntil(end time.Time) {
 	r := rand.New(rand.NewPCG(c.seed, 1))
 	deck := []string{"worker", "bucket", "worker", "api", "workers", "temporal", "worker", "bucket", "provider", "worker"}
@@ -103,7 +104,7 @@ func (c *chaos) disruptUntil(end time.Time) {
 	}
 }
 
-// strike kills or breaks something; after the pause it is back.
+// disrupt kills or breaks one part; it is back after the pause.
 func (c *chaos) disrupt(what string, pause time.Duration) {
 	s := disruption{what: what, at: time.Now()}
 	switch what {
@@ -137,12 +138,12 @@ func (c *chaos) disrupt(what string, pause time.Duration) {
 	c.disruptions = append(c.disruptions, s)
 }
 
-// freezeAndKillTemporal lets Temporal hang before it is killed. Its keeper starts it again at once.
+// freezeAndKillTemporal stops Temporal for a while with SIGSTOP before it kills it. The server restarts at once.
 func (c *chaos) freezeAndKillTemporal(hang time.Duration) {
 	text, err := os.ReadFile(filepath.Join(c.dir, "temporal", "LOCK"))
 	pid, bad := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || bad != nil {
-		return // it is just being started
+		return // it is restarting
 	}
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
 	time.Sleep(hang)
@@ -151,10 +152,10 @@ func (c *chaos) freezeAndKillTemporal(hang time.Duration) {
 	defer cancel()
 	connection := c.cluster()
 	defer connection.Close()
-	_ = connection.Wait(ctx) // that it never comes back shows soon enough
+	_ = connection.Wait(ctx) // if it stays down, the tasks fail the test
 }
 
-// fault says what goes wrong with a call, if anything does: the same for the same seed, prompt and attempt.
+// fault returns the failure of a call, if it has one. The same seed, prompt and attempt give the same failure.
 func (c *chaos) fault(call llmtest.Call) (llmtest.Reply, bool) {
 	if strings.Contains(call.Prompt, "[poison-") && !c.healed.Load() {
 		return unknownModel(), true
@@ -178,7 +179,7 @@ func hashOf(text string) uint64 {
 	return n
 }
 
-// answer is the provider.
+// answer is the handler of the provider.
 func (c *chaos) answer(call llmtest.Call) llmtest.Reply {
 	c.units[call.Hash] = unitsOf(call)
 	if bad, ok := c.fault(call); ok {

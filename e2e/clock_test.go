@@ -22,10 +22,10 @@ import (
 	"longhaul/internal/video/videotest"
 )
 
-var jumpClock = flag.Bool("clock-jump", false, "build all programs with a clock that can be set, which takes minutes, and set it while tasks run")
+var jumpClock = flag.Bool("clock-jump", false, "run TestClockJump, which builds all programs with a clock that can be set and takes minutes")
 
-// clockPrograms builds worker, API and Temporal with another time.Now, once, and gives their folder: see testdata/clock/shift.go. Go's own library
-// is left alone, and so are all other builds.
+// clockPrograms builds worker, API and Temporal once, with a clock that testdata/clock/shift.go can shift, and returns
+// their folder. It overlays package time for these builds only; GOROOT and other builds stay as they are.
 var clockPrograms = sync.OnceValues(func() (string, error) {
 	dir, err := filepath.Abs("../bin/clock")
 	if err != nil {
@@ -44,7 +44,8 @@ var clockPrograms = sync.OnceValues(func() (string, error) {
 	return dir, os.Rename(filepath.Join(dir, "temporal"), filepath.Join(dir, localtemporal.ProgramName))
 })
 
-// writeOverlay writes what go build -overlay takes: time.go, under a name that no other build takes for a source, with Now asking shift.go.
+// writeOverlay writes the file for go build -overlay. It replaces time.go with a copy whose Now calls shift.go; the
+// copy's name keeps other builds from compiling it.
 func writeOverlay(dir string) (path string, err error) {
 	root, err := exec.CommandContext(context.Background(), "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -57,7 +58,7 @@ func writeOverlay(dir string) (path string, err error) {
 	}
 	const asks = "sec, nsec, mono := runtimeNow()"
 	if strings.Count(string(source), asks) != 1 {
-		return "", fmt.Errorf("time.Now in %s is written in another way: see writeOverlay", library)
+		return "", fmt.Errorf("time.Now in %s has changed: adapt writeOverlay", library)
 	}
 	shift, err := filepath.Abs("testdata/clock/shift.go")
 	if err != nil {
@@ -79,18 +80,19 @@ func writeOverlay(dir string) (path string, err error) {
 	return path, os.WriteFile(filepath.Join(dir, "time.txt"), []byte(strings.Replace(string(source), asks, "sec, nsec, mono := shiftedNow()", 1)), 0o600)
 }
 
-// clock is the clock of some processes: a file that says how far it is off.
+// clock is the path of the file that holds the clock offset of a group of processes.
 type clock string
 
 func (c clock) set(t testing.TB, off time.Duration) {
-	f, err := os.OpenFile(string(c), os.O_WRONLY|os.O_CREATE, 0o600) // and never shortened: it is mapped
+	f, err := os.OpenFile(string(c), os.O_WRONLY|os.O_CREATE, 0o600) // not truncated, because processes have it mapped
 	require.NoError(t, err)
 	_, err = f.Write(binary.NativeEndian.AppendUint64(nil, uint64(off)))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 }
 
-// newClockStack is a stack of which the clock can be set: ours is that of two workers and the API, theirs that of Temporal.
+// newClockStack returns a stack whose clocks can be set: ours is the clock of the API and two workers, theirs the clock
+// of Temporal.
 func newClockStack(t *testing.T) (s *stack, videos *videotest.Provider, ours, theirs clock) {
 	built, err := clockPrograms()
 	require.NoError(t, err)
@@ -107,8 +109,8 @@ func newClockStack(t *testing.T) (s *stack, videos *videotest.Provider, ours, th
 	return s, videos, ours, theirs
 }
 
-// The machine's clock is set while tasks run, or that of Temporal alone. Every task ends as it must, its story only goes forward, and nothing is
-// paid for twice but calls that were under way.
+// The clock of the machine, or of Temporal alone, is set while tasks run. Every task ends as it must, its states never go
+// back, and only calls in flight are paid for twice.
 func TestClockJump(t *testing.T) {
 	if !*jumpClock {
 		t.Skip("make clock-jump")
@@ -129,13 +131,14 @@ func TestClockJump(t *testing.T) {
 				s.followForward(id)
 			}
 			t.Logf("all ended %s later; the provider: %+v", time.Since(begun).Round(time.Second), s.provider.Counts())
-			require.LessOrEqual(t, s.provider.Counts().Total, 60+8, "calls, and those under way once more")
+			require.LessOrEqual(t, s.provider.Counts().Total, 60+8, "the calls, and those in flight once more")
 			require.Equal(t, 1, videos.Counts().Jobs)
 		})
 	}
 }
 
-// startBeforeJump starts what is to be under way: 50 calls, one that waits for a rate limit, one whose start is to come, one with a deadline, a video.
+// startBeforeJump starts the tasks that are in progress at the jump: 50 calls, a wait for a rate limit, a start time, a
+// deadline, and a video.
 func (s *stack) startBeforeJump(videos *videotest.Provider) []string {
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
 		return llmtest.Reply{}.After(time.Duration(1000+hashOf(c.Hash)%1000) * time.Millisecond)
@@ -153,7 +156,7 @@ func (s *stack) startBeforeJump(videos *videotest.Provider) []string {
 	}
 }
 
-// followForward follows a task to its end and checks what it tells on the way.
+// followForward reads a task until it ends and checks that its states and times never go back.
 func (s *stack) followForward(id string) {
 	s.t.Helper()
 	states := sequence{id: id}

@@ -27,7 +27,7 @@ import (
 	"longhaul/workflows"
 )
 
-// stubbornTools are tools of which the first call looks at nothing and ends when it is released.
+// stubbornTools is a tool kit whose first call ignores its context and returns when the test releases it.
 type stubbornTools struct {
 	*tool.Kit
 	calls   atomic.Int64
@@ -36,25 +36,25 @@ type stubbornTools struct {
 	late    chan struct{}
 }
 
-// Run is a tool call.
+// Run runs a tool call.
 func (d *stubbornTools) Run(ctx context.Context, def tool.Definition, call tool.Call) (tool.Result, error) {
 	if d.calls.Add(1) > 1 {
 		return d.Kit.Run(ctx, def, call)
 	}
 	close(d.began)
-	<-d.release // it could as well be a loop
+	<-d.release // stands for an endless loop
 	defer close(d.late)
 	return tool.Result{Text: "a late result"}, nil
 }
 
-// cutoffMeter is a meter that counts.
+// cutoffMeter counts the steps that were cut off and the goroutines that are stuck.
 type cutoffMeter struct{ cut, stuck atomic.Int64 }
 
 func (c *cutoffMeter) CutOff(string)         { c.cut.Add(1) }
 func (c *cutoffMeter) Stuck(_ string, n int) { c.stuck.Add(int64(n)) }
 
-// A tool that ignores its context keeps neither its slot nor its task: the task ends, the next task of the tenant gets the one
-// slot there is, and what the tool gives later changes nothing.
+// A tool call that ignores its context holds neither its slot nor its task: the task ends, the next task gets the only
+// slot, and the late result changes nothing.
 func TestCancel_toolThatIgnoresItsContext(t *testing.T) {
 	s := newStack(t)
 	s.worker.kill()
@@ -76,7 +76,7 @@ func TestCancel_toolThatIgnoresItsContext(t *testing.T) {
 	require.EqualValues(t, 1, meter.stuck.Load())
 
 	next := s.finish(s.submitAgent(calculate))
-	require.Equal(t, task.Succeeded, next.Status, "the one slot is free: %v", next.Error)
+	require.Equal(t, task.Succeeded, next.Status, "the only slot is free: %v", next.Error)
 
 	close(d.release)
 	<-d.late
@@ -87,7 +87,7 @@ func TestCancel_toolThatIgnoresItsContext(t *testing.T) {
 	require.Equal(t, done.Result, after.Result)
 }
 
-// workHere works in this process, with tools of its own and one slot for them.
+// workHere runs a worker in the test process, with its own tools and one tool slot.
 func (s *stack) workHere(tools activities.Toolbox, meter cutoff.Meter) {
 	log := slog.New(slog.DiscardHandler)
 	bucket, err := storage.Open(s.t.Context(), "file://"+filepath.Join(s.dir, "bucket"))

@@ -18,7 +18,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// What the dashboard lists is in Temporal: after the API was killed it counts the same tasks in the same states.
+// After a kill of the API the dashboard counts the same tasks in the same states, because they are stored in Temporal.
 func TestDashboard_survivesRestart(t *testing.T) {
 	s := newStack(t)
 	for range 8 {
@@ -26,7 +26,7 @@ func TestDashboard_survivesRestart(t *testing.T) {
 	}
 	s.begin("summary", notes(1), map[string]any{"delay": "1h"})
 	before := map[string]int{"succeeded": 8, "scheduled": 1}
-	require.Eventually(t, func() bool { return maps.Equal(before, s.countByState()) }, time.Minute, 100*time.Millisecond, "lists lag a little")
+	require.Eventually(t, func() bool { return maps.Equal(before, s.countByState()) }, time.Minute, 100*time.Millisecond, "the list lags behind the tasks")
 	s.api.kill()
 	s.api = s.start("api")
 	s.waitReady()
@@ -37,7 +37,7 @@ func TestDashboard_survivesRestart(t *testing.T) {
 	}
 }
 
-// countByState walks the list in small pages, as the dashboard does.
+// countByState reads the list in small pages, as the dashboard does, and counts the tasks in each state.
 func (s *stack) countByState() map[string]int {
 	s.t.Helper()
 	states := map[string]int{}
@@ -54,7 +54,7 @@ func (s *stack) countByState() map[string]int {
 	return states
 }
 
-// One person, one browser, the real stack: a task of each kind from its form to its end, by its example.
+// A task of each kind runs in the browser, from the example in its form to its result.
 func TestDashboard_everyKind(t *testing.T) {
 	s := newStack(t, simulated...)
 	w := s.openDashboard()
@@ -63,7 +63,7 @@ func TestDashboard_everyKind(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(answer), &kinds))
 	require.Len(t, kinds.Data, 8)
 	for _, kind := range kinds.Data {
-		if kind.Name == "replay" { // nothing has failed here; the person below runs something again
+		if kind.Name == "replay" { // TestDashboard_everyAction replays a task
 			continue
 		}
 		w.Visit("/new/" + kind.Name)
@@ -81,7 +81,7 @@ func TestDashboard_everyKind(t *testing.T) {
 	w.Until("document.querySelectorAll('#workers tbody tr').length === 1")
 }
 
-// The same person drops a file, stops a task, lets an agent make a call, and runs a dead letter again.
+// In the browser a user uploads a file, cancels a task, approves a tool call, and replays a dead letter.
 func TestDashboard_everyAction(t *testing.T) {
 	s := newStack(t, simulated...)
 	w := s.openDashboard()
@@ -90,16 +90,16 @@ func TestDashboard_everyAction(t *testing.T) {
 	t.Run("runs a dead letter again", func(t *testing.T) { w.replay(s) })
 }
 
-// simulated has a stack work without a provider.
+// simulated are the settings of a stack without a provider.
 var simulated = []string{"LONGHAUL_LLM_BASE_URL=", "LONGHAUL_LLM_KEY=", "LONGHAUL_FETCH_ALLOW_PRIVATE=127.0.0.1", "LONGHAUL_TOOLS_ALLOW_PRIVATE=127.0.0.1"}
 
-// dashboard is a person before the dashboard of a stack.
+// dashboard is the dashboard of a stack in a browser window.
 type dashboard struct{ *browsertest.Window }
 
 func (s *stack) openDashboard() dashboard {
 	s.t.Helper()
 	t, ok := s.t.(*testing.T)
-	require.True(s.t, ok, "a benchmark has no browser")
+	require.True(s.t, ok, "benchmarks have no browser")
 	return dashboard{browsertest.Open(t, browsertest.Start(t, nil), "http://"+s.address, 8*time.Minute)}
 }
 
@@ -120,7 +120,7 @@ func (w dashboard) approve(s *stack) {
 	id := s.submitAgent(task.AgentInput{Goal: "book a room in Lima", Tools: []task.ToolSpec{tools.tool("book", http.MethodPost, task.Always)}})
 	w.Visit("/tasks/" + id)
 	w.Until("document.querySelector('.ask')")
-	require.Empty(w.T, tools.requests(), "nothing before a person has said yes")
+	require.Empty(w.T, tools.requests(), "no call before the approval")
 	w.Click(".ask button.main")
 	w.UntilWithin(time.Minute, "document.querySelector('.standing .state.succeeded')")
 	require.Len(w.T, tools.requests(), 1)

@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,88 +19,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// slowly is an answer that is written word by word.
-func slowly(text string, gap time.Duration) llmtest.Reply {
-	return llmtest.Answer(text, llmtest.Usage{Input: 10, Output: 10}).Every(gap)
-}
-
-// followedText follows a task and puts its text together, as a page would.
-type followedText struct {
-	text     string
-	parts    int
-	restarts int
-	done     task.Task
-	err      error
-}
-
-func (s *stack) followText(id string) <-chan followedText {
-	out := make(chan followedText, 1)
-	ctx := s.soon()
-	go func() {
-		var r followedText
-		r.done, r.err = s.client.WatchText(ctx, id, func(task.Task) {}, func(t task.Text) {
-			if r.parts++; t.Offset == 0 {
-				r.text = ""
-			}
-			if t.Restart {
-				r.restarts++
-			}
-			if len(r.text) != t.Offset {
-				r.err = fmt.Errorf("a part at %d after %d bytes", t.Offset, len(r.text))
-			}
-			r.text += t.Text
-		})
-		out <- r
-	}()
-	return out
-}
-
-// Readers see a summary grow while the model writes it, also those who come late; when its call is made again, they begin anew.
-func TestLiveText_growsAndRestarts(t *testing.T) {
-	s := newStack(t)
-	const text = "The lamp was lit at dusk and burned all night above the quiet harbour until the keeper came down."
-	cut := slowly("Once there was a lamp that nobody had lit", 300*time.Millisecond)
-	cut.Parts = cut.Parts[:9]
-	s.provider.On("[doc-000]", cut.Then(llmtest.Cut), slowly(text, 300*time.Millisecond))
-	id := s.submit(notes(1))
-	early := s.followText(id)
-	require.NoError(t, s.provider.WaitFor(s.soon(), 2))
-	time.Sleep(2 * time.Second)
-	late := <-s.followText(id)
-	first := <-early
-	for who, r := range map[string]followedText{"early": first, "late": late} {
-		require.NoError(t, r.err, who)
-		require.Equal(t, task.Full, r.done.Outcome)
-		require.True(t, strings.HasPrefix(text, r.text), "%s: %q", who, r.text)
-		require.Greater(t, len(r.text), len(text)/2, who)
-		require.Greater(t, r.parts, 2, who)
-	}
-	t.Logf("%d parts, %d restarts; late: %d parts", first.parts, first.restarts, late.parts)
-	require.Equal(t, 1, first.restarts)
-}
-
-// A question's answer is shown as text, although the model writes JSON; an agent's turn is shown, too.
-func TestLiveText_qaAndAgent(t *testing.T) {
-	s := newStack(t)
-	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
-		if call.Inputs != nil {
-			return wordVectors(call.Inputs)
-		}
-		if strings.Contains(call.Prompt, "citations:") {
-			return slowly(`{"citations": [], "answer": "It was lit at dusk, as every day of that year, and nobody knows by whom.", "supported": false, "needs_everything": false}`, 250*time.Millisecond)
-		}
-		return slowly("I have looked at everything there is and found that the lamp was lit.", 250*time.Millisecond)
-	})
-	qa := s.followText(s.begin("qa", map[string]any{"documents": []map[string]any{{"text": "The lamp was lit at dusk."}}, "questions": []string{"When was the lamp lit?"}}, nil))
-	agent := s.followText(s.begin("agent", map[string]any{"goal": "Find out about the lamp."}, nil))
-	for what, out := range map[string]<-chan followedText{"It was lit at dusk, as": qa, "I have looked at": agent} {
-		r := <-out
-		require.NoError(t, r.err)
-		require.True(t, strings.HasPrefix(r.text, what), "%q", r.text)
-	}
-}
-
-// stream is a raw listener: what it was told, by id.
+// rawStream is what a listener received from an event stream.
 type rawStream struct {
 	ids   []int64
 	tasks []task.Task
@@ -110,7 +27,7 @@ type rawStream struct {
 	err   error
 }
 
-// listenOn listens until the stream ends, from the last id on, and gathers what it is told.
+// listenOn listens until the stream ends, from the last received event id, and collects the events.
 func (s *stack) listenOn(ctx context.Context, id string, r *rawStream) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/v1/tasks/"+id+"/events", nil)
 	if err != nil {
@@ -145,8 +62,7 @@ func (s *stack) listenOn(ctx context.Context, id string, r *rawStream) {
 	}
 }
 
-// PR-03 on the real thing: the API is killed and started again, and its listeners go on where they were: no state twice, none out of order,
-// and the end is told to all.
+// Listeners resume after the API is killed and restarted. They see no state twice or out of order, and all see the end.
 func TestEvents_resumeAfterAPIKill(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Delay: 400 * time.Millisecond} })
@@ -183,7 +99,8 @@ func TestEvents_resumeAfterAPIKill(t *testing.T) {
 	t.Logf("%d states each, two kills", len(streams[0].ids))
 }
 
-// PR-06: over a killed worker and retries, progress never falls, is below 100 before the end, and adds up, whichever way it is read.
+// Despite a killed worker and retries, progress never falls, is below 100 before the end, and adds up, over polling, long
+// polling and events.
 func TestProgress_neverFalls(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=10")
 	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
@@ -235,7 +152,7 @@ func TestProgress_neverFalls(t *testing.T) {
 				require.True(t, now.Done || *p <= 99)
 				percent = *p
 				if before, told := same[now.Revision]; told {
-					require.Equal(t, before, *p, "two ways tell of revision %d differently", now.Revision)
+					require.Equal(t, before, *p, "different progress for revision %d", now.Revision)
 				}
 				same[now.Revision] = *p
 			}
@@ -245,7 +162,7 @@ func TestProgress_neverFalls(t *testing.T) {
 	t.Logf("%d, %d and %d states", len(ways[0]), len(ways[1]), len(ways[2]))
 }
 
-// AP-02: a task is there once it is accepted, with no worker too; and what was done to it is seen by the next read.
+// A task can be read and listed as soon as it is accepted, even without a worker, and the next read shows a cancel.
 func TestRead_seesOwnWrites(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
@@ -264,7 +181,7 @@ func TestRead_seesOwnWrites(t *testing.T) {
 			}
 			return false
 		}, 30*time.Second, 10*time.Millisecond)
-		for range 3 { // so that it is watched
+		for range 3 { // repeated reads make the API watch the task
 			_, err := s.client.Get(t.Context(), id)
 			require.NoError(t, err)
 		}
@@ -288,52 +205,4 @@ func TestRead_seesOwnWrites(t *testing.T) {
 		}
 		return len(page.Data) == 20
 	}, time.Minute, 100*time.Millisecond)
-}
-
-// DP-03 on the real thing: the API exits with 0 at once although fifty listen and fifty wait; one that is held by an upload exits at
-// a second signal.
-func TestStopAPI_endsStreamsAndLongPolls(t *testing.T) {
-	s := newStack(t)
-	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
-	id := s.submit(notes(1))
-	ctx := s.soon()
-	polls := make(chan int, 50)
-	for range 50 {
-		go s.listenOn(ctx, id, &rawStream{})
-		go func() {
-			status, _ := s.get("/v1/tasks/" + id + "?wait=60s&after_revision=1000000")
-			polls <- status
-		}()
-	}
-	time.Sleep(time.Second)
-	began := time.Now()
-	require.NoError(t, s.api.cmd.Process.Signal(syscall.SIGTERM))
-	<-s.api.end
-	took := time.Since(began)
-	require.Zero(t, s.api.cmd.ProcessState.ExitCode())
-	for range 50 {
-		require.Equal(t, http.StatusOK, <-polls)
-	}
-	require.Less(t, took, 15*time.Second)
-	t.Logf("stopped after %s", took)
-
-	s.api = s.start("api")
-	s.waitReady()
-	out, in := io.Pipe()
-	defer func() { _ = in.Close() }()
-	go func() {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address+"/v1/files?name=a.txt", out)
-		if resp, err := http.DefaultClient.Do(req); err == nil {
-			_ = resp.Body.Close()
-		}
-	}()
-	_, err := in.Write([]byte("half"))
-	require.NoError(t, err)
-	time.Sleep(300 * time.Millisecond)
-	require.NoError(t, s.api.cmd.Process.Signal(syscall.SIGTERM))
-	time.Sleep(300 * time.Millisecond)
-	again := time.Now()
-	require.NoError(t, s.api.cmd.Process.Signal(syscall.SIGTERM))
-	<-s.api.end
-	require.Less(t, time.Since(again), 10*time.Second)
 }

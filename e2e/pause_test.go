@@ -12,17 +12,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// quiet waits until no call runs, and reports how many were made by then.
-func (s *stack) waitIdle() int {
-	s.t.Helper()
-	require.Eventually(s.t, func() bool {
-		c := s.provider.Counts()
-		return c.Total == c.Answered+c.Gone
-	}, 30*time.Second, 50*time.Millisecond, "calls that run must be finished")
-	return s.provider.Counts().Total
-}
-
-// A paused task makes no call, finishes those that run, and goes on where it was.
+// A paused task finishes its calls in flight, makes no other, and continues when it is resumed.
 func TestPause_makesNoCall(t *testing.T) {
 	tests := map[string]func(s *stack) string{
 		"documents": func(s *stack) string { return s.submit(notes(60)) },
@@ -40,16 +30,16 @@ func TestPause_makesNoCall(t *testing.T) {
 			s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(200 * time.Millisecond) })
 			id := begin(s)
 			require.NoError(t, s.provider.WaitFor(s.soon(), 12))
-			paused, err := s.client.PauseTask(s.soon(), id, "the bill is looked at")
+			paused, err := s.client.PauseTask(s.soon(), id, "the cost is under review")
 			require.NoError(t, err)
 			require.Equal(t, task.Paused, paused.Status)
-			require.Contains(t, paused.Waiting.Detail, "the bill is looked at")
+			require.Contains(t, paused.Waiting.Detail, "the cost is under review")
 
-			time.Sleep(1500 * time.Millisecond) // a pause arrives within about a second
+			time.Sleep(1500 * time.Millisecond) // a pause reaches a group within a second
 			made := s.waitIdle()
 			time.Sleep(3 * time.Second)
 			require.Equal(t, made, s.provider.Counts().Total, "a paused task makes no call")
-			require.Zero(t, s.provider.Counts().Gone, "what ran was finished")
+			require.Zero(t, s.provider.Counts().Gone, "calls in flight finished")
 
 			again, err := s.client.PauseTask(s.soon(), id, "twice")
 			require.NoError(t, err)
@@ -67,7 +57,7 @@ func TestPause_makesNoCall(t *testing.T) {
 	}
 }
 
-// A call that runs while its task is paused is finished, unless the task is then cancelled.
+// A pause interrupts no call in flight; a cancel of the paused task does.
 func TestPause_thenCancel(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=2")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
@@ -76,18 +66,18 @@ func TestPause_thenCancel(t *testing.T) {
 	_, err := s.client.PauseTask(s.soon(), id, "")
 	require.NoError(t, err)
 	time.Sleep(2 * time.Second)
-	require.Zero(t, s.provider.Counts().Gone, "a pause cuts nothing off")
+	require.Zero(t, s.provider.Counts().Gone, "a pause interrupts no call")
 
 	_, err = s.client.Cancel(s.soon(), id)
 	require.NoError(t, err)
-	require.NoError(t, s.provider.WaitGone(s.soon(), 2), "a cancel closes the calls that run")
+	require.NoError(t, s.provider.WaitGone(s.soon(), 2), "a cancel closes the calls in flight")
 	done := s.finish(id)
 	require.Equal(t, task.Cancelled, done.Status)
 	require.Equal(t, 2, s.provider.Counts().Total)
 	require.Equal(t, task.Counts{Total: 6, Cancelled: 6}, done.Progress.Counts)
 }
 
-// A paused task stays paused whatever is killed, and waits for nobody's attempts.
+// A paused task stays paused after a kill of its worker and after waits for retries are over.
 func TestPause_survivesKilledWorker(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=3")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(100 * time.Millisecond) })
@@ -103,7 +93,7 @@ func TestPause_survivesKilledWorker(t *testing.T) {
 	s.worker.kill()
 	s.worker = s.start("worker")
 	time.Sleep(5 * time.Second)
-	require.Equal(t, made, s.provider.Counts().Total, "neither a new worker nor a wait that is over begins a call")
+	require.Equal(t, made, s.provider.Counts().Total, "no call after a new worker or the end of a wait")
 	_, err = s.client.ResumeTask(s.soon(), id)
 	require.NoError(t, err)
 	done := s.finish(id)

@@ -4,145 +4,26 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
-// Two hundred documents, and the first call is told to come back later: no call is made until then but
-// those on their way, and afterwards each document costs one.
-func TestRateLimit_delaysAllCalls(t *testing.T) {
-	const hint = 5 // seconds; a minute would show no more
-	const slots = 50
-	s := newStack(t)
-	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
-		switch {
-		case call.Number == 1:
-			return llmtest.RateLimit(hint).After(time.Second)
-		case call.Number <= slots:
-			return llmtest.Reply{}.After(3 * time.Second) // so that none ends before the first is told
-		default:
-			return llmtest.Reply{}.After(50 * time.Millisecond)
-		}
-	})
-	done := s.finish(s.submit(notes(200)))
-	require.Equal(t, task.Full, done.Outcome)
-
-	calls := s.provider.Calls()
-	reopens := calls[0].Ended.Add(hint * time.Second)
-	early := slices.IndexFunc(calls, func(c llmtest.Call) bool { return !c.Began.Before(reopens) })
-	t.Logf("%d calls before the hinted time, %d in all, %.1f s", early, len(calls), done.FinishedAt.Sub(done.CreatedAt).Seconds())
-	require.LessOrEqual(t, early, slots, "only calls that were on their way may arrive while the provider asks to wait")
-	require.Len(t, calls, 201)
-	require.Equal(t, map[string]int{calls[0].Hash: 2}, s.provider.Repeats(), "none is paid for twice")
-	require.EqualValues(t, 200, done.Usage.Requests)
-	s.requireAttempts(done.ID, 201)
-}
-
-// requireAttempts checks that the items of a task tell of all calls that were made, and of no other.
-func (s *stack) requireAttempts(id string, calls int) []task.Item {
-	s.t.Helper()
-	items, sum := s.everyItem(id), 0
-	for _, item := range items {
-		sum += item.Attempts
-		if item.Error != nil {
-			require.Equal(s.t, item.Attempts, item.Error.Attempts, "%s", item.Name)
-		}
-	}
-	require.Equal(s.t, calls, sum, "attempts told are calls made")
-	return items
-}
-
-// A wait that is longer than a worker bears is Temporal's: the one slot of the worker is free meanwhile, so
-// all calls come to it and leave again, and the task says until when it waits.
-func TestRateLimit_longWaitHoldsNoSlot(t *testing.T) {
-	// Longer than the half minute that a call waits inside the worker, and enough so that all calls have come
-	// before less than that is left.
-	const hint = 37 * time.Second
-	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1")
-	s.provider.Handle(func(call llmtest.Call) llmtest.Reply {
-		if call.Number == 1 {
-			return llmtest.RateLimit(int(hint.Seconds()))
-		}
-		return llmtest.Reply{}
-	})
-	id := s.submit(notes(3))
-	require.Eventually(t, func() bool {
-		pending := s.pending(workflows.GroupID(id, 0))
-		return len(pending) == 3 && !slices.ContainsFunc(pending, func(p *workflowpb.PendingActivityInfo) bool {
-			return p.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED || p.GetLastFailure() == nil
-		})
-	}, 30*time.Second, 50*time.Millisecond, "a call waits inside the worker")
-	_, body := s.get("/v1/tasks/" + id)
-	first := s.provider.Calls()
-	require.Len(t, first, 1)
-	reopens := first[0].Ended.Add(hint)
-	var now task.Task
-	require.NoError(t, json.Unmarshal([]byte(body), &now))
-	require.NotNil(t, now.Waiting, body)
-	require.Equal(t, task.WaitLimit, now.Waiting.Reason)
-	require.WithinRange(t, *now.Waiting.Until, reopens, reopens.Add(hint/10+5*time.Second))
-
-	done := s.finish(id)
-	require.Equal(t, task.Full, done.Outcome)
-	calls := s.provider.Calls()
-	require.Len(t, calls, 4)
-	t.Logf("told to wait %s, until %.1f s; called again after %.1f s", hint,
-		now.Waiting.Until.Sub(first[0].Ended).Seconds(), calls[1].Began.Sub(first[0].Ended).Seconds())
-	require.False(t, calls[1].Began.Before(reopens), "a call was made too early")
-	for _, item := range s.requireAttempts(id, 4) {
-		require.Len(t, s.provider.CallsWith("[doc-00"+item.ID+"]"), item.Attempts)
-	}
-}
-
-// pending is what a workflow waits for, as Temporal tells it.
-func (s *stack) pending(id string) []*workflowpb.PendingActivityInfo {
-	d, err := s.describe(id)
-	if err != nil {
-		return nil // not there yet
-	}
-	return d.RawResponse.GetPendingActivities()
-}
-
-// An account without money is asked once, and the task says in the provider's words what to do.
-func TestQuota_explainedInTheTask(t *testing.T) {
-	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1", "LONGHAUL_LLM_PROFILE=openai")
-	const words = "You exceeded your current quota, please check your plan and billing details."
-	s.provider.On("Report", llmtest.Fail(http.StatusTooManyRequests,
-		`{"error":{"message":"`+words+`","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`))
-	done := s.finish(s.submit(notes(20)))
-	require.Equal(t, task.Failed, done.Status)
-	require.Contains(t, done.Error.Detail, words)
-	require.Equal(t, 1, s.provider.Counts().Total)
-	told := 0
-	for _, item := range s.requireAttempts(done.ID, 1) {
-		require.Equal(t, task.ModelQuota, item.Error.Code)
-		require.Contains(t, item.Error.Detail, words)
-		if item.Attempts == 0 {
-			require.Contains(t, item.Error.Detail, "run the task again")
-			told++
-		}
-	}
-	require.Equal(t, 19, told)
-}
-
-// RC-03: a provider that is silent for long, and then answers, is called once: neither the silence that is allowed
-// within an answer nor the heartbeat of the call counts before the first byte.
+// A provider that answers after a long silence is called once: neither the idle timeout nor the heartbeat timeout ends a
+// call before the first byte.
 func TestProvider_silentThenAnswers(t *testing.T) {
-	// Three heartbeat timeouts, and a dozen times the silence within an answer: what seven minutes are to
-	// the two that are allowed by default, several times over.
+	// Longer than three heartbeat timeouts and a dozen idle timeouts, like seven minutes with the default idle timeout of
+	// two minutes, and more.
 	const silence = 13 * time.Second
 	s := newStack(t, "LONGHAUL_LLM_IDLE_TIMEOUT=1s")
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(silence))
 	late := llmtest.Answer("All is well.", llmtest.Usage{Input: 100, Output: 4})
-	late.Parts = [][]byte{{}, slices.Concat(late.Parts...)} // the status line at once
+	late.Parts = [][]byte{{}, slices.Concat(late.Parts...)} // sends the status line first
 	s.provider.On("[doc-001]", late.Every(silence))
 	done := s.finish(s.submit(notes(2)))
 	require.Equal(t, task.Full, done.Outcome)
@@ -155,8 +36,7 @@ func TestProvider_silentThenAnswers(t *testing.T) {
 	s.requireAttempts(done.ID, 2)
 }
 
-// A provider that never answers is given up at the end of the time for one call, as often as is configured,
-// and its sockets are closed.
+// A call without an answer ends at the timeout for a call, is repeated as often as configured, and closes its socket.
 func TestProvider_neverAnswers(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_TIMEOUT=3s", "LONGHAUL_LLM_MAX_ATTEMPTS=2")
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
@@ -174,11 +54,11 @@ func TestProvider_neverAnswers(t *testing.T) {
 	}
 }
 
-// Nor does it keep a task beyond its deadline, whatever the time for one call is.
+// A call without an answer does not keep a task beyond its deadline.
 func TestDeadline_endsSilentCall(t *testing.T) {
 	s := newStack(t)
 	s.provider.On("[doc-000]", llmtest.Reply{}.After(llmtest.Forever))
-	done := s.finish(s.begin("summary", notes(2), map[string]any{"deadline": "15s"})) // a busy machine takes some seconds to the first call
+	done := s.finish(s.begin("summary", notes(2), map[string]any{"deadline": "15s"})) // a busy machine needs seconds until the first call
 	require.NoError(t, s.provider.WaitGone(s.soon(), 1))
 	require.Equal(t, task.Failed, done.Status)
 	require.Equal(t, task.Partial, done.Outcome)
@@ -191,7 +71,7 @@ func TestDeadline_endsSilentCall(t *testing.T) {
 	require.Equal(t, task.ItemSucceeded, items[1].Status)
 }
 
-// Whatever the calls of a task meet, the attempts that it tells are the calls that were made.
+// The attempts of the items equal the calls made, whatever failures the calls meet.
 func TestAttempts_equalCallsMade(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=3", "LONGHAUL_LLM_CHUNK_TOKENS=300")
 	good, busy := llmtest.Reply{}, llmtest.RateLimit(1)
@@ -217,7 +97,7 @@ func TestAttempts_equalCallsMade(t *testing.T) {
 		s.provider.On(in.Documents[i].Text[7:16], script...)
 		scripted += len(script)
 	}
-	s.provider.On("On day 44 ", busy, broken, cut, good) // in one part of the long document
+	s.provider.On("On day 44 ", busy, broken, cut, good) // in a part of the long document
 	in.Documents = append(in.Documents, task.Document{Text: story(1500)})
 	done := s.finish(s.submit(in))
 	require.Equal(t, task.Partial, done.Outcome)
@@ -243,5 +123,45 @@ func TestAttempts_equalCallsMade(t *testing.T) {
 	end := s.finish(s.submit(lone))
 	require.Equal(t, task.Failed, end.Status)
 	require.Len(t, s.provider.CallsWith("[lone]"), 4)
-	require.Equal(t, 4, end.Error.Attempts, "the task tells it, too")
+	require.Equal(t, 4, end.Error.Attempts, "the task reports the attempts too")
+}
+
+// While the provider is unreachable calls use up no attempts; they continue when it is back.
+func TestProvider_outageUsesNoAttempts(t *testing.T) {
+	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=1")
+	address := strings.TrimSuffix(strings.TrimPrefix(s.provider.URL(), "http://"), "/v1")
+	s.provider.Close()
+	id := s.submit(notes(3))
+	var now task.Task
+	require.Eventually(t, func() bool {
+		_, body := s.get("/v1/tasks/" + id)
+		return json.Unmarshal([]byte(body), &now) == nil && now.Retrying != nil && now.Retrying.Attempt >= 3
+	}, time.Minute, 100*time.Millisecond)
+	require.Contains(t, now.Retrying.LastError, "cannot be reached")
+	require.NotContains(t, now.Retrying.LastError, address, "tenants must not see the provider's address")
+	back, err := llmtest.Start(address)
+	require.NoError(t, err)
+	t.Cleanup(back.Close)
+	require.Equal(t, task.Full, s.finish(id).Outcome)
+	require.Equal(t, 3, back.Counts().Total)
+}
+
+// Each retry knows the attempts before it: a provider that fails is called as often as configured and no more, a provider
+// that asks to wait as often as it asks.
+func TestAttempts_countAcrossRetries(t *testing.T) {
+	s := newStack(t, "LONGHAUL_LLM_MAX_ATTEMPTS=3")
+	busy := llmtest.Fail(http.StatusTooManyRequests, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`).With("Retry-After", "1")
+	s.provider.On("[doc-000]", llmtest.Fail(http.StatusInternalServerError, "oops"))
+	s.provider.On("[doc-001]", busy, busy, busy, busy, busy, busy, llmtest.Reply{})
+	done := s.finish(s.submit(notes(2)))
+	require.Equal(t, task.Partial, done.Outcome)
+	require.Len(t, s.provider.CallsWith("[doc-000]"), 3)
+	_, failed := s.get("/v1/tasks/" + done.ID + "/items?status=failed")
+	require.Contains(t, failed, `"attempts":3`)
+	require.NotContains(t, failed, "was lost")
+	calls := s.provider.CallsWith("[doc-001]")
+	require.Len(t, calls, 7)
+	for i, call := range calls[1:] {
+		require.GreaterOrEqual(t, call.Began.Sub(calls[i].Ended), time.Second, "call %d came too early", i+2)
+	}
 }

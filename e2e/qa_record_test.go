@@ -11,7 +11,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// qaShapes are the qa tasks whose histories are kept.
+// qaShapes are the QA tasks whose histories are recorded.
 func qaShapes() map[string]func(*stack) string {
 	return map[string]func(*stack) string{
 		"short":     recordQAShort,
@@ -23,7 +23,7 @@ func qaShapes() map[string]func(*stack) string {
 	}
 }
 
-// about makes questions about the days of a story; the last one takes everything.
+// about returns a question about each of the first days of a story, and one that needs the whole text.
 func about(days int) []string {
 	var questions []string
 	for i := range days {

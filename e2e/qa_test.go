@@ -6,15 +6,11 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/activities"
 	"longhaul/internal/llm/llmtest"
@@ -22,7 +18,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// ask starts a qa task and gives its id.
+// submitQA starts a QA task and returns its id.
 func (s *stack) submitQA(in task.QAInput) string { return s.begin("qa", in, nil) }
 
 func (s *stack) qaAnswers(id string) (out activities.QAOutput) {
@@ -32,8 +28,8 @@ func (s *stack) qaAnswers(id string) (out activities.QAOutput) {
 	return out
 }
 
-// answering answers questions about a day with the line of the sources that tells of it. A question of all days takes
-// everything.
+// answering answers a question about a day with the sentence of the sources that mentions it. For a question about all
+// days it asks for the whole text.
 func answering(after func(llmtest.Call) time.Duration) func(llmtest.Call) llmtest.Reply {
 	return func(call llmtest.Call) llmtest.Reply {
 		if call.Inputs != nil {
@@ -49,7 +45,7 @@ func answering(after func(llmtest.Call) time.Duration) func(llmtest.Call) llmtes
 	}
 }
 
-// byWords places texts by their words.
+// wordVectors embeds texts by their words.
 func wordVectors(texts []string) llmtest.Reply {
 	items := make([]string, len(texts))
 	for i, text := range texts {
@@ -62,7 +58,7 @@ func wordVectors(texts []string) llmtest.Reply {
 	return llmtest.Embeddings(100*len(texts), items...)
 }
 
-// A worker that is killed in every step of a task costs the calls it had in flight, and nothing else.
+// A worker that is killed in each step of a task costs its calls in flight and nothing else.
 func TestQA_killedInEveryStep(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4", "LONGHAUL_API_MAX_BODY=16MiB", "LONGHAUL_LLM_CHUNK_TOKENS=1000")
 	s.provider.Handle(answering(func(llmtest.Call) time.Duration { return 300 * time.Millisecond }))
@@ -104,14 +100,14 @@ func TestQA_killedInEveryStep(t *testing.T) {
 	}
 	require.Equal(t, task.FullText, out.Answers[12].Mode)
 	repeats := s.provider.Repeats()
-	t.Logf("calls %d, made again %d", s.provider.Counts().Total, len(repeats))
-	require.LessOrEqual(t, len(repeats), 3*4, "only calls in flight at a kill may be made again")
+	t.Logf("%d calls, %d repeated", s.provider.Counts().Total, len(repeats))
+	require.LessOrEqual(t, len(repeats), 3*4, "only calls in flight at a kill are repeated")
 	for prompt, n := range repeats {
 		require.LessOrEqual(t, n, 3, prompt)
 	}
 }
 
-// A worker that is killed at any moment repeats no more than was in flight, however often.
+// A worker that is killed at a random moment repeats no more calls than were in flight.
 func TestQA_killedAtRandom(t *testing.T) {
 	const atOnce = 4
 	s := newStack(t, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", atOnce), "LONGHAUL_LLM_CHUNK_TOKENS=1000")
@@ -132,11 +128,11 @@ func TestQA_killedAtRandom(t *testing.T) {
 			require.Contains(t, a.Citations[0].Quote, fmt.Sprintf("On day %d ", 22*i*20))
 		}
 		again := len(s.provider.Repeats())
-		// Twice the calls in flight: on a machine that is starved, living workers' beats come too late once as well.
-		require.LessOrEqual(t, again-repeated, 2*atOnce, "round %d: only calls in flight are made again", round)
+		// Twice the calls in flight, because on an overloaded machine a heartbeat of a living worker may come too late once.
+		require.LessOrEqual(t, again-repeated, 2*atOnce, "round %d: only calls in flight are repeated", round)
 		repeated = again
 	}
-	t.Logf("%d tasks, %d kills, %d calls, %d made again", *kills, *kills, s.provider.Counts().Total, repeated)
+	t.Logf("%d tasks, %d kills, %d calls, %d repeated", *kills, *kills, s.provider.Counts().Total, repeated)
 }
 
 func count(calls []llmtest.Call, is func(llmtest.Call) bool) (n int) {
@@ -148,7 +144,7 @@ func count(calls []llmtest.Call, is func(llmtest.Call) bool) (n int) {
 	return n
 }
 
-// What a task cannot go on from is refused at once, where the input says it.
+// A task that cannot be continued is refused at once, with a pointer to the field.
 func TestQA_refusesPreviousTask(t *testing.T) {
 	s := newStack(t)
 	s.provider.On("[silent]", llmtest.Reply{End: llmtest.Silence})
@@ -175,7 +171,7 @@ func TestQA_refusesPreviousTask(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, status)
 	require.Contains(t, body, "exactly one of documents, previous_task_id")
 
-	require.NoError(t, s.provider.WaitFor(s.soon(), 3)) // that of each task
+	require.NoError(t, s.provider.WaitFor(s.soon(), 3)) // one call of each task
 	before := s.provider.Counts().Total
 	done := s.finish(s.submitQA(task.QAInput{PreviousTaskID: first, Questions: []string{"And on day 44?"}}))
 	require.Equal(t, task.Full, done.Outcome)
@@ -183,7 +179,7 @@ func TestQA_refusesPreviousTask(t *testing.T) {
 	require.Contains(t, s.qaAnswers(done.ID).Answers[0].Citations[0].Quote, "On day 44 ")
 }
 
-// A task whose histories must be very short goes on in new runs: nothing is asked twice, nothing is lost.
+// A QA task that continues as new many times repeats no call and loses no answer.
 func TestQA_continueAsNew(t *testing.T) {
 	s := newStackOn(t, localtemporal.Options{HistoryEvents: 60}, "LONGHAUL_LLM_CHUNK_TOKENS=200")
 	s.provider.Handle(answering(func(llmtest.Call) time.Duration { return 0 }))
@@ -208,7 +204,7 @@ func TestQA_continueAsNew(t *testing.T) {
 	require.EqualValues(t, requests, done.Usage.Requests)
 }
 
-// BenchmarkQAMillionWords asks one question of a million words in both modes, and one that goes on from it.
+// BenchmarkQAMillionWords asks a question about a million words in both modes, and follow-up questions.
 func BenchmarkQAMillionWords(b *testing.B) {
 	s := newStack(b, "LONGHAUL_API_MAX_BODY=16MiB", "LONGHAUL_WORKER_LLM_CONCURRENCY=32")
 	s.warm()
@@ -227,9 +223,9 @@ func BenchmarkQAMillionWords(b *testing.B) {
 			a := s.qaAnswers(done.ID).Answers[0]
 			require.True(b, a.Supported, "%+v", a)
 			vectors := count(s.provider.Calls(), func(c llmtest.Call) bool { return c.Inputs != nil })
-			b.Logf("%s: wall %.1f s, calls %d for answers and %d for vectors, input tokens %d, chunks read %d, events %d, worker peak %d MB",
+			b.Logf("%s: wall %.1f s, calls %d for answers and %d for vectors, input tokens %d, chunks read %d, events %d, worker peak %.0f MB",
 				name, done.FinishedAt.Sub(done.CreatedAt).Seconds(), s.provider.Counts().Total-vectors, vectors, done.Usage.InputTokens,
-				a.ChunksRead, s.historyLength(done.ID), s.worker.peakMemory()>>20)
+				a.ChunksRead, s.historyLength(done.ID), highWater(s.worker.cmd.Process.Pid))
 			return done.ID
 		}
 		question := []string{"What was seen on day 500500?"}
@@ -238,24 +234,4 @@ func BenchmarkQAMillionWords(b *testing.B) {
 		run("same text in a new task", task.QAInput{Documents: []task.Document{{Name: "log", Text: text}}, Questions: []string{"What was seen on day 44?"}})
 		run("full", task.QAInput{Documents: []task.Document{{Name: "log", Text: text}}, Questions: question, Mode: task.FullText})
 	}
-}
-
-// events is the length of a task's history.
-func (s *stack) historyLength(id string) int64 {
-	d, err := s.describe(id)
-	require.NoError(s.t, err)
-	info := d.RawResponse.GetWorkflowExecutionInfo()
-	require.Equal(s.t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, info.GetStatus())
-	return info.GetHistoryLength()
-}
-
-// peak is the most memory that a process has held, in bytes.
-func (p *process) peakMemory() int64 {
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
-	if found == nil {
-		return 0
-	}
-	kilobytes, _ := strconv.ParseInt(string(found[1]), 10, 64)
-	return kilobytes << 10
 }

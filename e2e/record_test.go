@@ -24,13 +24,16 @@ import (
 	"longhaul/workflows"
 )
 
-var record = flag.String("record", "", "record histories of a kind, or of all, into workflows/testdata/histories")
+// historiesDir is where the replay test reads histories: one folder for each kind.
+const historiesDir = "../workflows/testdata/histories"
 
-// TestRecord runs tasks of every shape on a real Temporal and keeps their histories for the replay
-// test. Record with the code that is deployed: a history of the branch proves nothing about it.
+var record = flag.String("record", "", "record the histories of a kind, or of all kinds")
+
+// TestRecord runs tasks of every shape and saves their histories for the replay test. Record with the deployed code: a
+// history of a branch proves nothing about it.
 func TestRecord(t *testing.T) {
 	if *record == "" {
-		t.Skip("records only with -record")
+		t.Skip("run by make record")
 	}
 	shapes := map[string]map[string]func(*stack) string{
 		"summary": {
@@ -111,7 +114,7 @@ func recordCancelled(s *stack) string {
 	return s.finish(id).ID
 }
 
-// recordTold is a task whose end is told to a webhook.
+// recordTold runs a task whose end is sent to a webhook.
 func recordTold(s *stack) string {
 	id := s.begin("summary", notes(1), map[string]any{"webhook": map[string]any{"url": newReceiver(s.t, nil).URL()}})
 	s.finish(id)
@@ -119,7 +122,7 @@ func recordTold(s *stack) string {
 	return id
 }
 
-// recordAgain is a message that fails, and is sent again by hand while it waits for its next attempt.
+// recordAgain runs a task whose message fails and is redelivered by hand while it waits for its next attempt.
 func recordAgain(s *stack) string {
 	var up atomic.Bool
 	r := newReceiver(s.t, func(notifytest.Call) notifytest.Reply {
@@ -136,7 +139,7 @@ func recordAgain(s *stack) string {
 	return s.waitDelivery(id, task.DeliveryDelivered).ID
 }
 
-// keep writes the histories of a task and of its groups.
+// saveHistories writes the histories of a task and of its first group.
 func (s *stack) saveHistories(kind, name, id string) {
 	c := s.cluster()
 	defer c.Close()
@@ -145,7 +148,7 @@ func (s *stack) saveHistories(kind, name, id string) {
 		files[workflows.GroupID(id, 0)] = name + "-group"
 	}
 	for workflow, file := range files {
-		dir := filepath.Join("..", "workflows", "testdata", "histories", kind)
+		dir := filepath.Join(historiesDir, kind)
 		require.NoError(s.t, os.MkdirAll(dir, 0o755))
 		answer, err := c.Client.WorkflowService().GetWorkflowExecutionHistory(context.Background(), &workflowservice.GetWorkflowExecutionHistoryRequest{
 			Namespace: c.Namespace, Execution: &common.WorkflowExecution{WorkflowId: workflow},
@@ -157,7 +160,7 @@ func (s *stack) saveHistories(kind, name, id string) {
 	}
 }
 
-// nameless takes out of a history which machine it was recorded on.
+// withoutHost replaces the name of the recording machine in a history.
 func withoutHost(h *history.History) *history.History {
 	host, err := os.Hostname()
 	data, marshalErr := protojson.Marshal(h)

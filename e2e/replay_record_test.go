@@ -8,7 +8,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// recordBulk is a bulk replay of a task that failed and of one that fails again.
+// recordBulk runs a bulk replay of two tasks that failed.
 func recordBulk(s *stack) string {
 	s.provider.On("[doc-000]", unknownModel())
 	s.finish(s.submit(notes(1)))
@@ -20,7 +20,7 @@ func recordBulk(s *stack) string {
 	return s.finish(bulk.ID).ID
 }
 
-// recordPaused is a task that was paused and resumed.
+// recordPaused runs a task that is paused and resumed.
 func recordPaused(s *stack) string {
 	id := s.submit(notes(120))
 	require.NoError(s.t, s.provider.WaitFor(s.soon(), 1))
@@ -32,7 +32,7 @@ func recordPaused(s *stack) string {
 	return s.finish(id).ID
 }
 
-// recordReplayed is a task that keeps what succeeded in the one before.
+// recordReplayed runs a replay that keeps what succeeded in the task before.
 func recordReplayed(s *stack) string {
 	s.provider.On("[doc-001]", unknownModel())
 	return s.replay(s.finish(s.submit(notes(3))).ID, task.ReplayOrder{}).ID

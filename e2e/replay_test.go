@@ -14,12 +14,12 @@ import (
 	"longhaul/internal/task"
 )
 
-// unknownModel is a failure that no second attempt mends.
+// unknownModel is a failure that no retry can resolve.
 func unknownModel() llmtest.Reply {
 	return llmtest.Fail(http.StatusNotFound, `{"error":{"message":"The model does not exist","type":"invalid_request_error","code":"model_not_found"}}`)
 }
 
-// chapters is a document of so many parts of about a thousand tokens, each with a marker.
+// chapters returns a document of n parts of about a thousand tokens, each with a marker.
 func chapters(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -28,7 +28,7 @@ func chapters(n int) string {
 	return b.String()
 }
 
-// again runs a task again and waits for the end.
+// replay replays a task and waits for the end of the replay.
 func (s *stack) replay(id string, order task.ReplayOrder) task.Task {
 	s.t.Helper()
 	t, err := s.client.Replay(s.soon(), id, order, "")
@@ -36,7 +36,7 @@ func (s *stack) replay(id string, order task.ReplayOrder) task.Task {
 	return s.finish(t.ID)
 }
 
-// RR-08: a late failure does not pay again for what was done before it.
+// After a late failure a replay pays only for the part that failed.
 func TestReplay_lateFailurePaysNothingTwice(t *testing.T) {
 	s := newStack(t, "LONGHAUL_LLM_CHUNK_TOKENS=1000", "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
 	s.provider.On("[part-036]", unknownModel())
@@ -63,29 +63,30 @@ func TestReplay_lateFailurePaysNothingTwice(t *testing.T) {
 	for i := range 40 {
 		calls := len(s.provider.CallsWith(fmt.Sprintf("[part-%03d]", i)))
 		if i == 36 {
-			require.Equal(t, 2, calls, "the part that failed is asked about again")
+			require.Equal(t, 2, calls, "the failed part is called again")
 		} else {
-			require.Equal(t, 1, calls, "part %d was paid for", i)
+			require.Equal(t, 1, calls, "part %d is paid for once", i)
 		}
 	}
-	require.EqualValues(t, s.provider.Counts().Total-before, done.Usage.Requests, "a replay costs what it adds")
+	require.EqualValues(t, s.provider.Counts().Total-before, done.Usage.Requests, "a replay reports only what it adds")
 	letter, err = s.client.DeadLetter(s.soon(), id)
 	require.NoError(t, err)
 	require.Equal(t, task.DeadReplayed, letter.Status)
 	require.Equal(t, done.ID, letter.Replays[0].TaskID)
 
-	// Once more changes nothing and costs nothing.
+	// A second replay changes nothing and costs nothing.
 	free := s.replay(done.ID, task.ReplayOrder{Scope: task.ScopeAll})
 	require.Equal(t, task.Full, free.Outcome)
 	require.Zero(t, free.Usage.Requests)
 }
 
-// A replay keeps what succeeded, of every kind, and asks only about the rest: with another model if one is given.
+// A replay of any kind keeps what succeeded and makes calls only for the rest, with another model if the request names
+// one.
 func TestReplay_keepsWhatSucceeded(t *testing.T) {
 	tests := map[string]struct {
 		kind  string
 		input func(s *stack) any
-		again int // calls of the replay
+		again int // calls that the replay makes
 	}{
 		"summary": {"summary", func(*stack) any { return notes(5) }, 1},
 		"qa": {"qa", func(*stack) any {
@@ -113,10 +114,10 @@ func TestReplay_keepsWhatSucceeded(t *testing.T) {
 			s.provider.On("[doc-001]", answerOf("better"))
 			started, err := s.client.Replay(s.soon(), id, task.ReplayOrder{Overrides: task.Overrides{Model: "another-model"}}, "")
 			require.NoError(t, err)
-			require.Equal(t, partial.Progress.Counts.Succeeded, started.Replay.Kept, "it says what is reused")
+			require.Equal(t, partial.Progress.Counts.Succeeded, started.Replay.Kept, "the replay reports the kept items")
 			done := s.finish(started.ID)
 			require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
-			require.Equal(t, test.again, s.provider.Counts().Total-before, "only what failed is asked about")
+			require.Equal(t, test.again, s.provider.Counts().Total-before, "only the failed item is called again")
 			require.Equal(t, "another-model", s.provider.Calls()[before].Model)
 			for i, item := range s.everyItem(done.ID) {
 				require.Equal(t, task.ItemSucceeded, item.Status)
@@ -127,13 +128,14 @@ func TestReplay_keepsWhatSucceeded(t *testing.T) {
 	}
 }
 
-// answerOf is a good answer to any question.
+// answerOf is a valid answer to any question.
 func answerOf(text string) llmtest.Reply {
 	answer, _ := json.Marshal(map[string]any{"answer": text, "supported": false, "citations": []any{}, "needs_everything": false})
 	return llmtest.Answer(string(answer), llmtest.Usage{Input: 10, Output: 5})
 }
 
-// DA-05: dead letters are run again together, a canary first, each once however many ask; what fails again does not go round.
+// A bulk replay begins with a canary and replays each dead letter once, even if two bulk replays run. What fails again is
+// not replayed again.
 func TestReplay_bulk(t *testing.T) {
 	const n = 12
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
@@ -157,7 +159,7 @@ func TestReplay_bulk(t *testing.T) {
 	stopped := s.finish(first.ID)
 	require.Equal(t, task.Failed, stopped.Status)
 	require.Equal(t, task.CanaryFailed, stopped.Error.Code)
-	require.Equal(t, n+1, s.provider.Counts().Total, "a canary is one")
+	require.Equal(t, n+1, s.provider.Counts().Total, "the canary is a single task")
 	var told struct {
 		Replays []struct {
 			Status task.ItemStatus `json:"status"`
@@ -167,11 +169,11 @@ func TestReplay_bulk(t *testing.T) {
 	require.NoError(t, json.Unmarshal(stopped.Result, &told))
 	require.Len(t, told.Replays, n)
 	for _, replay := range told.Replays {
-		require.Equal(t, replay.Status == task.ItemFailed, replay.TaskID != "", "one that failed again says which task it was")
+		require.Equal(t, replay.Status == task.ItemFailed, replay.TaskID != "", "a failed replay names its task")
 	}
 	letters, err := s.client.DeadLetters(s.soon(), "")
 	require.NoError(t, err)
-	require.Len(t, letters, n, "what failed again is back in the list, and nothing else is there twice")
+	require.Len(t, letters, n, "the failed replay replaces its original in the list")
 
 	s.provider.Handle(llmtest.Default)
 	one, err := s.client.ReplayMany(s.soon(), bulk, "")
@@ -179,7 +181,7 @@ func TestReplay_bulk(t *testing.T) {
 	other, err := s.client.ReplayMany(s.soon(), bulk, "")
 	require.NoError(t, err)
 	a, b := s.finish(one.ID), s.finish(other.ID)
-	require.Equal(t, n+1+n, s.provider.Counts().Total, "two who replay all at once replay each once: %+v %+v", a.Progress.Counts, b.Progress.Counts)
+	require.Equal(t, n+1+n, s.provider.Counts().Total, "two bulk replays replay each task once: %+v %+v", a.Progress.Counts, b.Progress.Counts)
 	require.Equal(t, n, a.Progress.Counts.Succeeded+b.Progress.Counts.Succeeded)
 	require.Eventually(t, func() bool {
 		letters, err = s.client.DeadLetters(s.soon(), "")
@@ -187,7 +189,7 @@ func TestReplay_bulk(t *testing.T) {
 	}, 30*time.Second, 100*time.Millisecond)
 }
 
-// A dead letter can be let go, with a reason that stays; a task that was ended in Temporal is one too.
+// A dead letter can be discarded with a reason, and a workflow that was terminated in Temporal becomes a dead letter.
 func TestDeadLetters_discardAndTerminate(t *testing.T) {
 	s := newStack(t)
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
@@ -216,7 +218,7 @@ func TestDeadLetters_discardAndTerminate(t *testing.T) {
 	require.Contains(t, body, "it was a test")
 }
 
-// A replay of an agent goes through what it did before without doing it again: neither turns nor calls of tools, nor the questions to a person.
+// A replay of an agent repeats no turn that succeeded, no tool call, and no question to a person.
 func TestReplay_agent(t *testing.T) {
 	d := newToolServer(t)
 	s := newStack(t, d.allowPrivate())
@@ -239,6 +241,6 @@ func TestReplay_agent(t *testing.T) {
 	s.provider.On("plan the trip", llmtest.Answer("The trip is planned.", llmtest.Usage{Input: 10, Output: 5}))
 	done := s.replay(id, task.ReplayOrder{})
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
-	require.Equal(t, 1, s.provider.Counts().Total-before, "only the turn that failed is made again")
-	require.Len(t, d.requests(), 2, "no tool is called again, and nobody is asked again")
+	require.Equal(t, 1, s.provider.Counts().Total-before, "only the failed turn is repeated")
+	require.Len(t, d.requests(), 2, "no tool call is repeated")
 }

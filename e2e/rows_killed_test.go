@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,17 +19,17 @@ import (
 	"longhaul/internal/task"
 )
 
-var manyRowsFlag = flag.Int("rows", 1000, "how many rows the test of killed workers has")
+var manyRowsFlag = flag.Int("rows", 1000, "number of rows in TestRows_killed")
 
-// slots is how many calls go on at a time while workers are killed, and aCall how long the shortest takes: far longer than an answer
-// is on its way to the record.
+// slots is the number of concurrent calls while workers are killed, and aCall the shortest latency, which is far longer
+// than it takes to record an answer.
 const (
 	slots = 50
 	aCall = 100 * time.Millisecond
 )
 
-// DU-08: each row comes out exactly once and in its place, whatever is killed at whatever moment. No call is made again whose answer was on record, and a
-// kill costs no more calls than were in hand.
+// Each row appears in the result once and in its place, whatever is killed. No recorded answer is paid for again, and a
+// kill repeats no more calls than were in hand.
 func TestRows_killed(t *testing.T) {
 	s := newStack(t, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", slots))
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply {
@@ -41,7 +40,7 @@ func TestRows_killed(t *testing.T) {
 	var workerKills []workerKill
 	for i := range *kills {
 		s.awaitAnswers(rand.IntN(2 * n / (*kills + 3)))
-		if i%3 != 0 { // the worker, both, Temporal, the worker…
+		if i%3 != 0 { // worker, both, Temporal, worker ...
 			s.sigkillTemporal()
 		}
 		if i%3 != 2 {
@@ -57,11 +56,11 @@ func TestRows_killed(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("r%d", i), line.ID)
 		require.Contains(t, line.Text, llmtest.Hash(fmt.Sprintf("About row %06d.", i)))
 	}
-	require.Len(t, s.onRecord(), n, "rows whose answer is on record")
+	require.Len(t, s.onRecord(), n, "every row has a recorded answer")
 	s.requirePaidOnce(workerKills)
 }
 
-// awaitAnswers waits for more answers of the provider, but not for ever: a worker that is back makes itself heard when the one before is missed.
+// awaitAnswers waits for more answers, for half a minute at most: with no worker left there may be none.
 func (s *stack) awaitAnswers(more int) {
 	until := s.provider.Counts().Answered + more
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
@@ -69,13 +68,13 @@ func (s *stack) awaitAnswers(more int) {
 	_ = s.provider.Wait(ctx, func(c llmtest.Counts) bool { return c.Answered > until })
 }
 
-// workerKill is the kill of a worker. What was on record when the next one began is known; calls before are of the one that was killed.
+// workerKill is the kill of a worker, and the answers recorded between its death and the start of the next worker.
 type workerKill struct {
 	restarted time.Time
 	paid      map[string][]recorded
 }
 
-// strike kills the worker and starts it again.
+// killAndRestartWorker kills the worker and starts a new one.
 func (s *stack) killAndRestartWorker() (b workerKill) {
 	s.worker.kill()
 	b.paid, b.restarted = s.onRecord(), time.Now()
@@ -83,20 +82,13 @@ func (s *stack) killAndRestartWorker() (b workerKill) {
 	return b
 }
 
-// sigkillTemporal kills Temporal. Its keeper starts it again.
-func (s *stack) sigkillTemporal() {
-	if pid := s.temporalPID(); pid > 0 {
-		require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
-	}
-}
-
-// recorded is an answer that a journal of rows has.
+// recorded is an answer in a journal of rows.
 type recorded struct {
-	at     time.Time // when the answer came
+	at     time.Time // when the worker received the answer
 	opened time.Time // when the attempt opened its journal
 }
 
-// onRecord gives the answers that are on record in the bucket, by the hash of their prompt.
+// onRecord returns the answers recorded in the bucket by prompt hash.
 func (s *stack) onRecord() map[string][]recorded {
 	files, err := filepath.Glob(filepath.Join(s.dir, "*", "ledger", "*", "rows", "*", "*.jsonl"))
 	require.NoError(s.t, err)
@@ -104,7 +96,7 @@ func (s *stack) onRecord() map[string][]recorded {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(s.t, err)
-		var opened int64 // in milliseconds: how the name begins
+		var opened int64 // in Unix milliseconds, the first part of the file name
 		_, err = fmt.Sscanf(filepath.Base(file), "%d-", &opened)
 		require.NoError(s.t, err)
 		for line := range strings.Lines(string(text)) {
@@ -116,9 +108,9 @@ func (s *stack) onRecord() map[string][]recorded {
 					}
 				}
 			}
-			require.NoError(s.t, json.Unmarshal([]byte(line), &l), "%s: a write is whole or not at all", file)
+			require.NoError(s.t, json.Unmarshal([]byte(line), &l), "%s: writes are atomic", file)
 			if a := l.Record.Answer; a != nil {
-				hash := strings.Fields(a.Text)[4] // "The answer to prompt …"
+				hash := llmtest.Recorded([]byte(a.Text))[0]
 				all[hash] = append(all[hash], recorded{a.At, time.UnixMilli(opened)})
 			}
 		}
@@ -126,8 +118,9 @@ func (s *stack) onRecord() map[string][]recorded {
 	return all
 }
 
-// requirePaidOnce looks at every call that was made again. A kill costs the call in flight of each slot, and the one before it if its answer
-// was on its way to the record. An attempt that Temporal lost sight of goes on for a second or so beside the next one: what both ask is apart.
+// requirePaidOnce checks every repeated call. A kill may cost each slot the call in flight and the call before it, if its
+// answer was not recorded yet. Calls of two attempts that ran at the same time, because Temporal considered the first
+// lost, are counted separately.
 func (s *stack) requirePaidOnce(workerKills []workerKill) {
 	s.t.Helper()
 	paid := s.onRecord()
@@ -139,7 +132,7 @@ func (s *stack) requirePaidOnce(workerKills []workerKill) {
 	for hash, calls := range by {
 		for i, again := range calls[1:] {
 			for _, b := range workerKills {
-				require.False(s.t, b.paid[hash] != nil && again.Began.After(b.restarted), "%q was on record when its worker was dead, and asked again", again.Prompt)
+				require.False(s.t, b.paid[hash] != nil && again.Began.After(b.restarted), "the recorded answer to %q was paid for again", again.Prompt)
 			}
 			switch {
 			case calls[i].Gone:
@@ -151,12 +144,12 @@ func (s *stack) requirePaidOnce(workerKills []workerKill) {
 			}
 		}
 	}
-	s.t.Logf("%d rows, %d kills, %d calls; made again: %d in flight at a kill, %d answered but not on record yet, %d that two attempts had in hand",
+	s.t.Logf("%d rows, %d kills, %d calls; repeated: %d in flight at a kill, %d answered but not recorded, %d of concurrent attempts",
 		len(by), *kills, s.provider.Counts().Total, cut, lost, both)
-	require.LessOrEqual(s.t, cut+lost, 2*slots**kills, "calls that were made again")
+	require.LessOrEqual(s.t, cut+lost, 2*slots**kills, "repeated calls")
 }
 
-// sideBySide reports whether two attempts put an answer on record, and that of the first came only when the other had begun.
+// sideBySide reports whether two attempts recorded an answer, and the second had begun before the first recorded it.
 func sideBySide(paid []recorded) bool {
 	slices.SortFunc(paid, func(a, b recorded) int { return a.opened.Compare(b.opened) })
 	return len(paid) > 1 && !paid[0].at.Before(paid[1].opened)

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,27 +9,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/internal/llm/llmtest"
-	"longhaul/internal/localtemporal"
 	"longhaul/internal/task"
 	"longhaul/workflows"
 )
 
-// requireSmallHistory checks that what a task's workflows hold is small, whatever its answers were.
-func (s *stack) requireSmallHistory(ids ...string) {
-	s.t.Helper()
-	for _, id := range ids {
-		d, err := s.describe(id)
-		require.NoError(s.t, err)
-		info := d.RawResponse.GetWorkflowExecutionInfo()
-		require.Equal(s.t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, info.GetStatus())
-		require.Less(s.t, info.GetHistorySizeBytes(), int64(300<<10), id)
-	}
-}
-
-// PS-01: answers of megabytes, of models and of tools, go by reference, and are asked for once.
+// Answers of megabytes, from models and tools, are passed by reference and paid for once.
 func TestSize_largeAnswers(t *testing.T) {
 	d := newToolServer(t)
 	page := strings.Repeat("The keeper counted the ships upon the water. ", 3<<20/45)
@@ -73,19 +57,8 @@ func TestSize_largeAnswers(t *testing.T) {
 	s.requireSmallHistory(long, workflows.GroupID(long, 0), agent, vectors)
 }
 
-// counting is the desk that answers with a page.
-func servePage(d *toolServer, page string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.mu.Lock()
-		d.calls = append(d.calls, r.URL.RawQuery)
-		d.mu.Unlock()
-		w.Header().Set("Content-Type", "text/plain")
-		_, _ = w.Write([]byte(page))
-	})
-}
-
-// PS-02: an order that is too large is refused before anything is there, with the limit and the way out; any other runs, around the limit of
-// what Temporal takes, too.
+// An input that is too large is refused before anything is stored, with the limit and the alternative. Inputs around the
+// payload limit of Temporal succeed.
 func TestSize_largeInputs(t *testing.T) {
 	s := newStack(t)
 	padded := func(kilobytes int) map[string]any {
@@ -124,40 +97,23 @@ func TestSize_largeInputs(t *testing.T) {
 	require.Eventually(t, func() bool {
 		page, err := s.client.List(s.soon(), task.Filter{Limit: 100})
 		return err == nil && len(page.Data) == len(ids)
-	}, 30*time.Second, 100*time.Millisecond, "nothing is listed that was refused")
+	}, 30*time.Second, 100*time.Millisecond, "no refused task is listed")
 }
 
-var classified = flag.Int("classified", 4000, "how many rows the test of short histories classifies")
-
-// PS-03: thousands of rows are classified, each once, in short histories, whatever is killed; a reader sees it go forward only.
-func TestHistories_thousandsOfRows(t *testing.T) {
-	n := *classified
-	s := newStackOn(t, localtemporal.Options{HistoryEvents: 60})
-	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-		return llmtest.Answer(labelEach(c), llmtest.Usage{Input: 100, Output: 10}).After(100 * time.Millisecond)
-	})
-	var file bytes.Buffer
-	for i := range n {
-		fmt.Fprintf(&file, "{\"id\":\"r%d\",\"text\":\"row %06d.\"}\n", i, i)
-	}
-	id := s.begin("classify", map[string]any{
-		"file": map[string]any{"file_id": s.upload("r.jsonl", "application/jsonl", &file)}, "labels": []any{map[string]any{"name": "a"}, map[string]any{"name": "b"}},
-	}, nil)
-	for _, answered := range []int{n / 100, 3 * n / 100} {
-		require.NoError(t, s.provider.Wait(s.soon(), func(c llmtest.Counts) bool { return c.Answered >= answered }))
-		s.worker.kill()
-		s.worker = s.start("worker")
-	}
-	states := sequence{id: id}
-	done, err := s.client.Watch(t.Context(), id, func(now task.Task) { require.NoError(t, states.add(now)) })
-	require.NoError(t, err)
+// A text of 5 MB and a result of more than 2 MB are passed by reference.
+func TestSize_largeTextAndResult(t *testing.T) {
+	s := newStack(t, "LONGHAUL_API_MAX_BODY=16MiB")
+	answer := strings.Repeat("All was well on the coast that year. ", 60_000) // 2.2 MB
+	s.provider.On("[doc-000]", llmtest.Stream(llmtest.Delta(answer, "stop"), "[DONE]"))
+	in := notes(1)
+	in.Documents = append(in.Documents, task.Document{Name: "five megabytes", Text: story(1_000_000)})
+	done := s.finish(s.submit(in))
 	require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
-	lines := s.results(id, "results.jsonl")
-	require.Len(t, lines, n)
-	for i, line := range lines {
-		require.Equal(t, fmt.Sprintf("r%d", i), line.ID)
-		require.Equal(t, "succeeded", line.Status)
-	}
-	require.Greater(t, s.countRuns(id), 1, "the task went on in a new run")
-	s.requireShortHistories(id, 0)
+	require.Nil(t, done.Result)
+	require.Greater(t, done.ResultRef.Bytes, int64(2<<20))
+	status, body := s.get("/v1/tasks/" + done.ID + "/result")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, answer)
+	require.Empty(t, s.provider.Repeats())
+	s.requireShortHistories(done.ID, 1)
 }

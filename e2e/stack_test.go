@@ -2,35 +2,28 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	sdk "go.temporal.io/sdk/client"
 
 	"longhaul/client"
-	"longhaul/internal/cluster"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/localtemporal"
-	"longhaul/internal/task"
 )
 
-// programs builds the real programs, once for all tests, and gives their folder and Temporal's path.
+// programs builds the programs once for all tests. It returns their folder and the path of the Temporal program.
 var programs = sync.OnceValues(func() (dir, temporal string) {
 	temporal, err := localtemporal.FindProgram(context.Background(), "", ".", os.Stderr)
 	if err != nil {
@@ -45,15 +38,15 @@ var programs = sync.OnceValues(func() (dir, temporal string) {
 	return dir, temporal
 })
 
-var kills = flag.Int("kills", 4, "how often tests that kill workers at random moments do so")
+var kills = flag.Int("kills", 4, "number of kills in tests that kill workers at random moments")
 
-// stack is a whole longhaul of real processes over a scripted provider: a Temporal of its own, API
-// and worker. The provider lives in the test, so it sees what a killed process did.
+// stack is a whole longhaul of real processes: a Temporal of its own, API and worker. The scripted provider lives in the
+// test process and so knows what a killed process did.
 type stack struct {
 	t        testing.TB
 	dir      string
 	programs string // folder of worker and API
-	address  string // of the API
+	address  string // where the API listens
 	temporal *localtemporal.Server
 	provider *llmtest.Provider
 	worker   *process
@@ -62,17 +55,17 @@ type stack struct {
 	settings []string // LONGHAUL_* of worker and API
 }
 
-// newStack starts everything. Settings are LONGHAUL_NAME=value.
+// newStack starts a stack. Settings have the form LONGHAUL_NAME=value.
 func newStack(t testing.TB, settings ...string) *stack {
 	t.Helper()
 	return newStackOn(t, localtemporal.Options{}, settings...)
 }
 
-// newStackOn is newStack with a Temporal that is set up in another way.
+// newStackOn starts a stack on a Temporal with other options.
 func newStackOn(t testing.TB, opts localtemporal.Options, settings ...string) *stack {
 	t.Helper()
 	if test, ok := t.(*testing.T); ok {
-		test.Parallel() // most of their time goes by in waiting
+		test.Parallel() // tests spend most of their time waiting
 	}
 	folder := filepath.Dir(opts.Program)
 	if opts.Program == "" {
@@ -103,8 +96,8 @@ func newStackOn(t testing.TB, opts localtemporal.Options, settings ...string) *s
 	return s
 }
 
-// freeAddress is an address on this machine for a process to listen on. Its port is none that the system hands out by
-// itself (from 32768), or somebody else would have it before the process starts; none is given twice.
+// freeAddress returns a local address for a process to listen on, each only once. Its port is below 32768, because
+// another process could get a higher one from the system before the process listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
@@ -121,7 +114,7 @@ func freeAddress(t testing.TB) string {
 	return ""
 }
 
-var addresses sync.Map // given by freeAddress
+var addresses sync.Map // all addresses that freeAddress returned
 
 func (s *stack) waitReady() {
 	require.Eventually(s.t, func() bool {
@@ -130,10 +123,10 @@ func (s *stack) waitReady() {
 	}, time.Minute, 50*time.Millisecond, "the API is not ready")
 }
 
-// process is one of our programs at work.
+// process is a running program.
 type process struct {
 	cmd *exec.Cmd
-	log string // path of what it printed
+	log string // path of its output
 	end chan struct{}
 }
 
@@ -143,7 +136,7 @@ func (s *stack) start(name string, args ...string) *process {
 	return s.startFile(filepath.Join(s.programs, name), args...)
 }
 
-// startFile is start for a program that was not built here.
+// startFile starts the program at path with the settings of the stack.
 func (s *stack) startFile(path string, args ...string) *process {
 	s.t.Helper()
 	name := filepath.Base(path)
@@ -169,128 +162,17 @@ func (s *stack) startFile(path string, args ...string) *process {
 	return p
 }
 
-// kill is kill -9, and waits for the end.
+// kill sends SIGKILL and waits for the exit.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Process.Kill() // fails if it has exited
 	<-p.end
 }
 
 func tail(text string, most int) string { return text[max(len(text)-most, 0):] }
 
-// submit starts a summary task and gives its id.
-func (s *stack) submit(in task.SummaryInput) string { return s.begin("summary", in, nil) }
-
-// begin starts a task of a kind, with more to it than its input or nil, and gives its id.
-func (s *stack) begin(kind string, input any, more map[string]any) string {
-	s.t.Helper()
-	order := map[string]any{"kind": kind, "input": input}
-	maps.Copy(order, more)
-	body, err := json.Marshal(order)
-	require.NoError(s.t, err)
-	status, answer := s.post("/v1/tasks", string(body))
-	require.Equal(s.t, http.StatusAccepted, status, answer)
-	var t task.Task
-	require.NoError(s.t, json.Unmarshal([]byte(answer), &t))
-	return t.ID
-}
-
-// describe is what Temporal tells of a workflow.
-func (s *stack) describe(id string) (*sdk.WorkflowExecutionDescription, error) {
-	c := s.cluster()
-	defer c.Close()
-	return c.Client.DescribeWorkflow(s.t.Context(), id, "")
-}
-
-// cluster is a connection to the Temporal of the stack. The caller closes it.
-func (s *stack) cluster() *cluster.Connection {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
-	return c
-}
-
-// soon is a context for what must happen within a minute.
+// soon returns a context for what must happen within a minute.
 func (s *stack) soon() context.Context {
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	s.t.Cleanup(cancel)
 	return ctx
-}
-
-// finish waits for a task to end.
-func (s *stack) finish(id string) task.Task {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 4*time.Minute)
-	defer cancel()
-	done, err := s.client.Watch(ctx, id, func(task.Task) {})
-	require.NoError(s.t, err)
-	return done
-}
-
-// everyItem reads all items of a task.
-func (s *stack) everyItem(id string) []task.Item {
-	s.t.Helper()
-	items, err := s.client.Items(s.soon(), id, "")
-	require.NoError(s.t, err)
-	return items
-}
-
-func (s *stack) get(path string) (int, string) { return s.request(http.MethodGet, path, "") }
-
-func (s *stack) post(path, body string, headers ...string) (int, string) {
-	return s.request(http.MethodPost, path, body, headers...)
-}
-
-// request makes one request; status 0 means that nobody answered.
-func (s *stack) request(method, path, body string, headers ...string) (int, string) {
-	status, answer, _ := s.exchange(method, path, body, headers...)
-	return status, answer
-}
-
-// exchange is request, with the headers of the answer.
-func (s *stack) exchange(method, path, body string, headers ...string) (int, string, http.Header) {
-	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.address+path, strings.NewReader(body))
-	require.NoError(s.t, err)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err.Error(), nil
-	}
-	defer func() { _ = answer.Body.Close() }()
-	data, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, err.Error(), nil
-	}
-	return answer.StatusCode, string(data), answer.Header
-}
-
-// taskID reads the id of a task out of an answer.
-func taskID(t testing.TB, answer string) string {
-	t.Helper()
-	var got task.Task
-	require.NoError(t, json.Unmarshal([]byte(answer), &got), answer)
-	return got.ID
-}
-
-// notes makes n short documents with a marker each: [doc-000] and so on.
-func notes(n int) task.SummaryInput {
-	in := task.SummaryInput{}
-	for i := range n {
-		in.Documents = append(in.Documents, task.Document{
-			Name: fmt.Sprintf("note-%d", i), Text: fmt.Sprintf("Report [doc-%03d]. The bridge was inspected and found sound.", i),
-		})
-	}
-	return in
-}
-
-// story makes a text of about so many words, without two paragraphs alike.
-func story(words int) string {
-	var b strings.Builder
-	for i := 0; i < words; i += 22 {
-		fmt.Fprintf(&b, "On day %d the keeper climbed the stairs at dusk, counted %d ships upon the water, and lit the lamp above the sea.\n\n", i, i*7%13)
-	}
-	return b.String()
 }

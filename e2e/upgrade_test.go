@@ -13,16 +13,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
+	"longhaul/activities"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/localtemporal"
 	"longhaul/internal/task"
+	"longhaul/workflows"
 )
 
-// previous is the commit that was deployed before this one. Set it anew with each release.
+// previous is the commit of the release before this one. Set it with each release.
 const previous = "084e4adeaab090ae5068f15f002b63fad3905fa5"
 
-// buildPrevious builds the worker of the release before, and gives its path.
+// buildPrevious builds the worker of the previous release and returns its path. It skips the test if the clone lacks the
+// commit.
 func buildPrevious(t testing.TB) string {
 	dir := t.TempDir()
 	run := func(dir, name string, args ...string) ([]byte, error) {
@@ -32,7 +37,7 @@ func buildPrevious(t testing.TB) string {
 	}
 	archive := filepath.Join(dir, "previous.tar")
 	if text, err := run("..", "git", "archive", "-o", archive, previous); err != nil {
-		t.Skipf("the code of the release before, %s, is not in this clone (a shallow one has too little): %s", previous, text)
+		t.Skipf("commit %s of the previous release is not in this clone (it may be shallow): %s", previous, text)
 	}
 	text, err := run(dir, "tar", "xf", archive)
 	require.NoError(t, err, "%s", text)
@@ -41,8 +46,8 @@ func buildPrevious(t testing.TB) string {
 	return filepath.Join(dir, "old-worker")
 }
 
-// Tasks of all kinds that the release before began are finished by this one: those in the middle of their calls, one that waits for
-// a person, one whose calls fail and are made again. No answer is paid for twice.
+// This release finishes tasks of all kinds that the previous release began: tasks with calls in flight, a task that
+// requires input, and a task whose calls fail. No answer is paid for twice.
 func TestUpgrade_finishesTasksOfPreviousRelease(t *testing.T) {
 	old := buildPrevious(t)
 	s, videos := newVideoStack(t, localtemporal.Options{}, "LONGHAUL_WORKER_STOP_TIMEOUT=1s", "LONGHAUL_WORKER_LLM_CONCURRENCY=8")
@@ -98,8 +103,8 @@ func TestUpgrade_finishesTasksOfPreviousRelease(t *testing.T) {
 	for _, n := range answered {
 		twice += n - 1
 	}
-	t.Logf("%d calls, %d prompts, %d in flight at the swap, %d answered twice", s.provider.Counts().Total, len(answered), inFlight, twice)
-	require.LessOrEqual(t, twice, inFlight, "an answer was paid for twice")
+	t.Logf("%d calls, %d prompts, %d in flight at the upgrade, %d answered twice", s.provider.Counts().Total, len(answered), inFlight, twice)
+	require.LessOrEqual(t, twice, inFlight, "only calls in flight are paid for twice")
 	require.Equal(t, 3, videos.Counts().Jobs)
 }
 
@@ -111,7 +116,8 @@ func someRows(n int) []map[string]any {
 	return rows
 }
 
-// With a deployment, a task ends on the build that began it, also when another is current by then; new tasks go to that one.
+// With a deployment, a task ends on the build that began it although another build is current by then; new tasks start on
+// the current build.
 func TestUpgrade_tasksStayOnTheirBuild(t *testing.T) {
 	s := newStack(t)
 	s.worker.kill()
@@ -122,7 +128,7 @@ func TestUpgrade_tasksStayOnTheirBuild(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := c.Client.WorkerDeploymentClient().GetHandle("longhaul").SetCurrentVersion(t.Context(), sdk.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
 			return err == nil
-		}, time.Minute, 200*time.Millisecond, "the build cannot be made current")
+		}, time.Minute, 200*time.Millisecond, "SetCurrentVersion fails")
 		return p
 	}
 	start("1")
@@ -137,7 +143,7 @@ func TestUpgrade_tasksStayOnTheirBuild(t *testing.T) {
 	require.Equal(t, []string{"2"}, s.builds(second))
 }
 
-// builds are those that decided on a task.
+// builds returns the ids of the builds that completed workflow tasks of a task.
 func (s *stack) builds(id string) (builds []string) {
 	c := s.cluster()
 	defer c.Close()
@@ -151,4 +157,35 @@ func (s *stack) builds(id string) (builds []string) {
 	}
 	slices.Sort(builds)
 	return slices.Compact(builds)
+}
+
+// A task that the deployed code cannot continue reports that it is blocked, and a metric counts it. It continues when the
+// right build is back.
+func TestUpgrade_reportsBlockedTask(t *testing.T) {
+	s := newStack(t)
+	s.provider.On("[doc-000]", llmtest.Reply{Delay: 3 * time.Second})
+	id := s.submit(notes(1))
+	require.NoError(t, s.provider.WaitFor(s.soon(), 1))
+	s.worker.kill()
+
+	c := s.cluster()
+	defer c.Close()
+	other := worker.New(c.Client, activities.QueueWorkflows, worker.Options{})
+	for _, kind := range workflows.Kinds() {
+		other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.Start) error {
+			return workflow.Sleep(ctx, time.Hour)
+		}, workflow.RegisterOptions{Name: kind.Name})
+	}
+	require.NoError(t, other.Start())
+	_, err := s.client.Cancel(s.soon(), id) // gives the workflow something to decide
+	require.NoError(t, err)
+	now := s.waitTask(id, func(now task.Task) bool { return now.Waiting != nil && now.Waiting.Reason == task.WaitBlocked }, "the task reports that it is blocked")
+	require.Contains(t, now.Waiting.Detail, "Deploy a build that can continue it")
+	require.Eventually(t, func() bool {
+		_, numbers := s.get("/metrics")
+		return strings.Contains(numbers, "longhaul_tasks_blocked 1\n")
+	}, 90*time.Second, time.Second, "the metric counts the task")
+	other.Stop()
+	s.worker = s.start("worker")
+	require.Equal(t, task.Cancelled, s.finish(id).Status)
 }

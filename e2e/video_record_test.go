@@ -13,11 +13,11 @@ import (
 	"longhaul/internal/video/videotest"
 )
 
-// TestRecordVideo is TestRecord for the kind video. One of its tasks takes six minutes: it waits for a job until
-// the waits are timers.
+// TestRecordVideo is TestRecord for the kind video. The shape "waits" takes six minutes, until the waits for a job are
+// timers.
 func TestRecordVideo(t *testing.T) {
 	if *record != "all" && *record != "video" {
-		t.Skip("records only with -record")
+		t.Skip("run by make record")
 	}
 	shapes := map[string]func(*stack, *videotest.Provider) string{
 		"batch": recordVideos, "cancelled": recordVideosCancelled, "continued": recordVideosContinued, "waits": recordVideosWaits,

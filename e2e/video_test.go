@@ -15,17 +15,15 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/activities"
 	"longhaul/internal/browsertest"
-	"longhaul/internal/cluster"
 	"longhaul/internal/localtemporal"
 	"longhaul/internal/task"
 	"longhaul/internal/video/videotest"
 )
 
-// newVideoStack is a stack whose videos come from a scripted provider.
+// newVideoStack returns a stack with a scripted provider of videos.
 func newVideoStack(t testing.TB, opts localtemporal.Options, settings ...string) (*stack, *videotest.Provider) {
 	t.Helper()
 	videos, err := videotest.Start("127.0.0.1:0", videotest.Options{})
@@ -37,7 +35,7 @@ func newVideoStack(t testing.TB, opts localtemporal.Options, settings ...string)
 	}, settings...)...), videos
 }
 
-// prompts makes n prompts of which none is part of another.
+// prompts returns n prompts, none of which contains another.
 func prompts(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -46,19 +44,10 @@ func prompts(n int) []string {
 	return all
 }
 
-// film starts a video task and gives its id.
-func (s *stack) submitVideo(in task.VideoInput) string {
-	s.t.Helper()
-	body, err := json.Marshal(map[string]any{"kind": "video", "input": in})
-	require.NoError(s.t, err)
-	status, answer := s.post("/v1/tasks", string(body))
-	require.Equal(s.t, http.StatusAccepted, status, answer)
-	var t task.Task
-	require.NoError(s.t, json.Unmarshal([]byte(answer), &t))
-	return t.ID
-}
+// submitVideo starts a video task and returns its id.
+func (s *stack) submitVideo(in task.VideoInput) string { return s.begin("video", in, nil) }
 
-// films reads the result of a task.
+// videoItems reads the result of a video task.
 func (s *stack) videoItems(id string) []activities.VideoItem {
 	s.t.Helper()
 	status, body := s.get("/v1/tasks/" + id + "/result")
@@ -68,11 +57,11 @@ func (s *stack) videoItems(id string) []activities.VideoItem {
 	return out.Videos
 }
 
-// A worker that is killed over and over, right after a call reached the provider and at other moments, pays for
-// each video once, and every file is whole.
+// A worker that is killed again and again, half the time during a submit, pays for each video once, and every file is
+// complete.
 func TestVideo_killedWorkerPaysOnce(t *testing.T) {
 	s, videos := newVideoStack(t, localtemporal.Options{})
-	videos.On("[wave-", videotest.Script{Start: []videotest.Reply{{Delay: 300 * time.Millisecond}}}) // the job is made before the answer
+	videos.On("[wave-", videotest.Script{Start: []videotest.Reply{{Delay: 300 * time.Millisecond}}}) // the job exists before the answer is sent
 	all := prompts(12 + 2**kills)
 	ids := []string{}
 	for i := 0; i < len(all); i += 20 {
@@ -83,10 +72,10 @@ func TestVideo_killedWorkerPaysOnce(t *testing.T) {
 		before := videos.Counts()
 		calls := 1 + rand.IntN(8)
 		err := videos.Wait(s.soon(), func(now videotest.Counts) bool {
-			return now.Starts > before.Starts && killed%2 == 0 || // half of them while a submit is answered
+			return now.Starts > before.Starts && killed%2 == 0 || // every second kill during a submit
 				now.Starts+now.Polls+now.Downloads >= before.Starts+before.Polls+before.Downloads+calls && killed%2 == 1
 		})
-		if err != nil { // nothing is left to submit
+		if err != nil { // all submits were made
 			break
 		}
 		<-time.After(rand.N(30 * time.Millisecond))
@@ -98,18 +87,18 @@ func TestVideo_killedWorkerPaysOnce(t *testing.T) {
 		require.Equal(t, task.Full, done.Outcome, "%+v", done.Error)
 		for i, film := range s.videoItems(id) {
 			prompt := all[20*n+i]
-			require.Len(t, videos.Jobs(prompt), 1, "%s was paid for more than once", prompt)
+			require.Len(t, videos.Jobs(prompt), 1, "%s is paid for once", prompt)
 			_, data := s.get(film.Href)
 			require.Equal(t, string(videotest.Film(prompt)), data)
 		}
 	}
 	require.Equal(t, len(all), videos.Counts().Jobs)
 	require.Empty(t, videos.Repeats())
-	require.Positive(t, videos.Counts().Lists, "no kill came between a submit and its answer")
+	require.Positive(t, videos.Counts().Lists, "no kill happened during a submit")
 	t.Logf("killed %d times; %+v", killed, videos.Counts())
 }
 
-// The answer to a submit is lost on its way: the job is found, and not paid for again.
+// When the answer to a submit is lost, the job is found at the provider and not paid for again.
 func TestVideo_lostSubmitAnswer(t *testing.T) {
 	s, videos := newVideoStack(t, localtemporal.Options{}, "LONGHAUL_API_PUBLIC_URL=https://me.example.com")
 	videos.On("[wave-000]", videotest.Script{Start: []videotest.Reply{{Lost: true}}})
@@ -123,12 +112,12 @@ func TestVideo_lostSubmitAnswer(t *testing.T) {
 	log, err := os.ReadFile(s.worker.log)
 	require.NoError(t, err)
 	for _, secret := range []string{"SIGNED", "sk-video-secret"} {
-		require.NotContains(t, timeline+string(log), secret, "the address of a video is nobody's business, nor is the key")
+		require.NotContains(t, timeline+string(log), secret, "no key and no signed URL is visible")
 	}
 	require.Contains(t, string(videos.Starts("[wave-001]")[0].Body), `"callback_url":"https://me.example.com/v1/callbacks/video/`+id+`/1"`)
 }
 
-// A cancel reaches the provider: what waits is stopped, what is rendered is said to cost, what is done is kept.
+// A cancel stops the job that waits, reports the cost of the job that is being rendered, and keeps the finished video.
 func TestVideo_cancelReachesTheProvider(t *testing.T) {
 	s, videos := newVideoStack(t, localtemporal.Options{}, "LONGHAUL_API_PUBLIC_URL=http://127.0.0.1:1")
 	videos.On("[wave-000]", videotest.Script{Polls: []videotest.Step{videotest.Queued()}})
@@ -149,26 +138,11 @@ func TestVideo_cancelReachesTheProvider(t *testing.T) {
 	require.Contains(t, films[1].Error.Detail, "goes on at the provider, and will be charged for: about 0.5 USD")
 	require.Equal(t, task.ItemSucceeded, films[2].Status)
 	require.Equal(t, 1, videos.Counts().Deletes)
-	require.InDelta(t, 1, done.Usage.Cost.Amount, 1e-9, "the one that was kept, and the one that goes on")
-	require.Equal(t, 1, s.countSignals(id), "of the callbacks one came through: the others were the same, or made up")
+	require.InDelta(t, 1, done.Usage.Cost.Amount, 1e-9, "the kept video and the running job")
+	require.Equal(t, 1, s.countSignals(id), "one callback is valid; the others are repeated or forged")
 }
 
-// signals counts the signals that a workflow got.
-func (s *stack) countSignals(id string) (n int) {
-	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address})
-	require.NoError(s.t, err)
-	defer c.Close()
-	for events := c.Client.GetWorkflowHistory(s.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		event, err := events.Next()
-		require.NoError(s.t, err)
-		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
-			n++
-		}
-	}
-	return n
-}
-
-// player is a page that plays a film from another origin, jumps, and tells what it saw.
+// player is a page that plays a video from another origin, seeks, and reports what it played.
 const player = `<video muted src="%s"></video><script>
 const v = document.querySelector("video")
 window.seen = new Promise((done, fail) => {
@@ -179,7 +153,7 @@ window.seen = new Promise((done, fail) => {
 })
 </script>`
 
-// With no key at all, a film is there within seconds, and a browser plays it from the API.
+// Without any key, a video is ready within seconds, and a browser plays it from the API.
 func TestVideo_simulatedPlaysInBrowser(t *testing.T) {
 	s := newStack(t)
 	dir, _ := programs()
@@ -198,7 +172,7 @@ func TestVideo_simulatedPlaysInBrowser(t *testing.T) {
 	require.Equal(t, "true,5,5", plays(t, "http://"+s.address+href))
 }
 
-// plays plays a film in a browser.
+// plays plays a video in a browser and returns what player reports.
 func plays(t *testing.T, address string) string {
 	t.Helper()
 	tab, cancel := context.WithTimeout(browsertest.Start(t, map[string]any{"autoplay-policy": "no-user-gesture-required"}), time.Minute)

@@ -1,8 +1,8 @@
-// Command peers does the work of the benchmark of rows on asynq, which keeps its jobs in Redis: what longhaul is measured beside. It is a
-// module of its own so that longhaul does not depend on what it is compared with.
+// Command peers runs the calls of BenchmarkRows as jobs of asynq, which keeps them in Redis, to compare longhaul with it. It
+// is a module of its own so that longhaul does not depend on asynq.
 //
-//	peers work  redis-address provider-url concurrency    works until it is told to stop
-//	peers order redis-address jobs                        puts jobs in, waits for the end of all, prints the seconds
+//	peers work  redis-address provider-url concurrency    runs jobs until SIGTERM
+//	peers order redis-address jobs                        enqueues jobs, waits for the end of all, prints the seconds
 package main
 
 import (

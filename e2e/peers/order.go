@@ -9,10 +9,10 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// clients is how many put jobs in side by side: asynq takes them one by one.
+// clients is the number of goroutines that enqueue jobs, because asynq accepts one job for each request.
 const clients = 16
 
-// order puts jobs in and waits until the result of each is stored.
+// order enqueues jobs and waits until the result of each is stored.
 func order(redis asynq.RedisClientOpt, jobs int) error {
 	client := asynq.NewClient(redis)
 	defer client.Close()
@@ -49,7 +49,7 @@ func order(redis asynq.RedisClientOpt, jobs int) error {
 	return err
 }
 
-// await waits until so many jobs are completed.
+// await waits until all jobs are completed.
 func await(redis asynq.RedisClientOpt, jobs int) error {
 	inspector := asynq.NewInspector(redis)
 	defer inspector.Close()

@@ -13,14 +13,14 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// kind is that of the one type of job.
+// kind is the type of all jobs.
 const kind = "row"
 
-// work makes a call for every job, so many at a time, and stores the text as the job's result.
+// work makes the call of each job, width jobs at a time, and stores the answer as the result of the job.
 func work(redis asynq.RedisClientOpt, provider string, width int) error {
 	server := asynq.NewServer(redis, asynq.Config{
 		Concurrency: width, LogLevel: asynq.WarnLevel,
-		TaskCheckInterval: 50 * time.Millisecond, // of an empty queue; a second by default, which the first job would wait for
+		TaskCheckInterval: 50 * time.Millisecond, // for an empty queue; the first job would wait a second by default
 	})
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = width, width
@@ -28,7 +28,7 @@ func work(redis asynq.RedisClientOpt, provider string, width int) error {
 	return server.Run(asynq.HandlerFunc(c.job))
 }
 
-// caller makes calls as plainly as Go can: a struct to JSON, one request, a decoder over the events of the answer.
+// caller makes calls with no overhead: it encodes a struct, sends one request and decodes the events of the answer.
 type caller struct {
 	url  string
 	http *http.Client
@@ -70,7 +70,7 @@ func (c *caller) call(ctx context.Context, prompt string) (string, error) {
 	return read(bufio.NewScanner(answer.Body))
 }
 
-// read puts the pieces of a streamed answer together.
+// read joins the text of a streamed answer.
 func read(lines *bufio.Scanner) (string, error) {
 	var text strings.Builder
 	for lines.Scan() {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// shift points to how far the wall clock is off, in nanoseconds: the first eight bytes of the file that
-// TESTING_CLOCK_SHIFT names, which may change at any moment. nil is a true clock.
+// shift points to the offset of the wall clock in nanoseconds: the first eight bytes of the file that TESTING_CLOCK_SHIFT
+// names, which may change at any time. nil means no offset.
 var shift = openShift()
 
 func openShift() *int64 {
@@ -25,8 +25,8 @@ func openShift() *int64 {
 	return (*int64)(unsafe.Pointer(&page[0]))
 }
 
-// shiftedNow is runtimeNow with the wall clock shifted. The monotonic clock is as true as ever: that is how
-// a step of the machine's clock looks from inside.
+// shiftedNow is runtimeNow with the offset added to the wall clock. The monotonic clock stays as it is, as when the clock of
+// a machine is set.
 func shiftedNow() (sec int64, nsec int32, mono int64) {
 	sec, nsec, mono = runtimeNow()
 	if shift == nil {

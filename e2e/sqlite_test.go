@@ -7,10 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,13 +21,13 @@ import (
 	"longhaul/internal/task"
 )
 
-// logBuffer is a log that a test reads.
+// logBuffer collects a log for a test to read.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write is a line.
+// Write appends to the log.
 func (j *logBuffer) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -42,8 +40,8 @@ func (j *logBuffer) String() string {
 	return j.text.String()
 }
 
-// Two hundred tasks at once on SQLite, whose server is killed in the middle: all are there afterwards, all end, and the database
-// was never locked.
+// Two hundred concurrent tasks run on SQLite while the server is killed. All of them are listed and end, and the database
+// never reports a lock.
 func TestSQLite_underLoadAndKilled(t *testing.T) {
 	const many = 200
 	log := &logBuffer{}
@@ -68,15 +66,15 @@ func TestSQLite_underLoadAndKilled(t *testing.T) {
 	for _, id := range ids {
 		require.Equal(t, task.Full, s.pollUntilDone(id).Outcome)
 	}
-	require.Eventually(t, func() bool { return len(s.allTaskIDs()) == many }, 30*time.Second, 200*time.Millisecond, "lists lag a little")
+	require.Eventually(t, func() bool { return len(s.allTaskIDs()) == many }, 30*time.Second, 200*time.Millisecond, "the list lags behind the tasks")
 	slices.Sort(ids)
 	require.Equal(t, ids, s.allTaskIDs())
-	require.LessOrEqual(t, s.provider.Counts().Total, many+60, "what was paid for is not paid again")
+	require.LessOrEqual(t, s.provider.Counts().Total, many+60, "only calls in flight are repeated")
 	require.NotContains(t, log.String(), "locked")
 	require.NotContains(t, log.String(), "SQLITE_BUSY")
 }
 
-// allTaskIDs lists all tasks, page by page.
+// allTaskIDs reads the list of tasks page by page and returns their ids, sorted.
 func (s *stack) allTaskIDs() (ids []string) {
 	cursor := ""
 	for {
@@ -93,12 +91,12 @@ func (s *stack) allTaskIDs() (ids []string) {
 	}
 }
 
-// The disk of the database is full: what is asked for meanwhile is refused and not half begun, and when there is room again all
-// goes on.
+// When the disk of the database is full, new tasks are refused with 503. When there is space again, the running task and
+// new tasks succeed.
 func TestSQLite_diskFull(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skip("a small disk can be made by root alone: ", err)
+		t.Skip("mounting a small disk needs root: ", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	s := newStackOn(t, localtemporal.Options{Data: filepath.Join(disk, "temporal")})
@@ -113,14 +111,14 @@ func TestSQLite_diskFull(t *testing.T) {
 		status, why = s.post("/v1/tasks", `{"kind":"summary","input":{"documents":[{"text":"A note."}]}}`)
 		t.Log(status, why)
 		return status >= http.StatusInternalServerError
-	}, time.Minute, time.Second, "a full disk refuses nothing")
+	}, time.Minute, time.Second, "no request is refused on a full disk")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.NoError(t, os.Remove(full))
 	require.Equal(t, task.Full, s.pollUntilDone(id).Outcome)
 	require.Equal(t, task.Full, s.pollUntilDone(s.submit(notes(2))).Outcome)
 }
 
-// fill writes a file until that fails.
+// fill writes a file until a write fails.
 func fill(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -131,42 +129,4 @@ func fill(path string) error {
 		_, err = f.Write(part)
 	}
 	return err
-}
-
-// What cannot be is said at start, in words, and the process ends with a failure.
-func TestDev_explainsFailedStart(t *testing.T) {
-	folder, temporal := programs()
-	for name, c := range map[string]struct {
-		prepare func(t *testing.T, data string)
-		want    string
-	}{
-		"the folder cannot be written": {func(t *testing.T, data string) {
-			require.NoError(t, os.WriteFile(data, nil, 0o600)) // a file where the folder would be
-		}, "cannot be written"},
-		"another server's file": {func(t *testing.T, data string) {
-			require.NoError(t, os.MkdirAll(data, 0o700))
-			require.NoError(t, os.WriteFile(filepath.Join(data, "VERSION"), []byte("1.0.0\n"), 0o600))
-		}, "was written by Temporal 1.0.0"},
-		"a second one": {func(t *testing.T, data string) {
-			first, err := localtemporal.Start(t.Context(), localtemporal.Options{Program: temporal, Data: data, Log: slog.New(slog.DiscardHandler)})
-			require.NoError(t, err)
-			t.Cleanup(first.Stop)
-		}, "in use by process"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			c.prepare(t, filepath.Join(dir, "temporal"))
-			dev := exec.CommandContext(t.Context(), filepath.Join(folder, "dev"),
-				"--api", freeAddress(t), "--temporal-port", "0", "--ui-port", "0", "--data", dir, "--temporal-bin", temporal)
-			dev.Env = append(os.Environ(), "TEMPORAL_ADDRESS=")
-			dev.Dir = dir
-			var said bytes.Buffer
-			dev.Stderr = &said
-			var exit *exec.ExitError
-			require.ErrorAs(t, dev.Run(), &exit)
-			require.Equal(t, 1, exit.ExitCode())
-			require.Contains(t, said.String(), c.want)
-			require.Less(t, strings.Count(said.String(), "\n"), 4, "a sentence, not a log: %s", said.String())
-		})
-	}
 }

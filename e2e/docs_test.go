@@ -23,7 +23,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// snippets are the programs of docs/clients.md, by what runs them.
+// docPrograms returns the programs in docs/clients.md by the command that runs them.
 func docPrograms(t *testing.T) map[string]string {
 	text, err := os.ReadFile("../docs/clients.md")
 	require.NoError(t, err)
@@ -35,23 +35,24 @@ func docPrograms(t *testing.T) map[string]string {
 	return all
 }
 
-// snippet makes the command that runs a program, or says why it cannot.
+// programCommand returns the command that runs a program of docs/clients.md. It skips the test if the machine lacks the
+// interpreter.
 func programCommand(t *testing.T, language, code string) *exec.Cmd {
 	file := map[string]string{"sh": "a.sh", "go": "main.go", "python3": "a.py", "node": "a.mjs"}[language]
 	path := filepath.Join(t.TempDir(), file)
 	args := []string{path}
 	if language == "go" {
-		args = []string{"run", path} // with the packages of this module
+		args = []string{"run", path} // inside this module
 	}
 	if _, err := exec.LookPath(language); err != nil {
-		t.Skipf("there is no %s on this machine", language)
+		t.Skipf("%s is not installed", language)
 	}
 	require.NoError(t, os.WriteFile(path, []byte(code), 0o600))
 	return exec.CommandContext(t.Context(), language, args...)
 }
 
-// The programs of docs/clients.md follow a task to its end: directly, over a proxy that cuts connections again and again, and, the first lines of
-// a stream kept back, by polls. All that they use is there, or they say what is not.
+// The programs in docs/clients.md follow a task to its end: over a direct connection, over a proxy that keeps closing
+// connections, and over a proxy that buffers streams, where they fall back to polling.
 func TestDocs_clientPrograms(t *testing.T) {
 	for language, code := range docPrograms(t) {
 		for way, proxy := range map[string]func(*testing.T, string) string{
@@ -75,7 +76,7 @@ func TestDocs_clientPrograms(t *testing.T) {
 						tasks.Change(created.ID, func(t *task.Task) { t.Status = task.Processing })
 					}
 					for way == "kept back" && tasks.Listeners() > 0 && ctx.Err() == nil {
-						time.Sleep(50 * time.Millisecond) // until it has given the stream up
+						time.Sleep(50 * time.Millisecond) // until the client falls back to polling
 					}
 					tasks.Succeed(created.ID, `{}`, task.Full)
 				}()
@@ -89,7 +90,7 @@ func TestDocs_clientPrograms(t *testing.T) {
 	}
 }
 
-// cuttingProxy passes on what it gets, and cuts every connection after a while.
+// cuttingProxy starts a proxy that closes every connection after 0.7 s and returns its URL.
 func cuttingProxy(t *testing.T, to string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -113,7 +114,8 @@ func cuttingProxy(t *testing.T, to string) string {
 	return "http://" + l.Addr().String()
 }
 
-// bufferingProxy sends an answer on when all of it is there, as proxies do that do not know of streams.
+// bufferingProxy starts a proxy that sends an answer only when it is complete, as proxies do that do not support streams,
+// and returns its URL.
 func bufferingProxy(t *testing.T, to string) string {
 	target, err := url.Parse(to)
 	require.NoError(t, err)

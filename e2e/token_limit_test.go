@@ -13,11 +13,11 @@ import (
 	"longhaul/internal/task"
 )
 
-// strict is a provider's limit that is held to the letter: no stretch of time sees more than the most.
+// strictLimit is a provider's rate limit for any period of a given length.
 type strictLimit struct {
-	most    int // of calls or tokens
+	most    int // calls or tokens
 	per     time.Duration
-	taken   []spending // within the last stretch
+	taken   []spending // within the last period
 	sum     int        // of taken
 	refused int
 }
@@ -27,7 +27,8 @@ type spending struct {
 	n  int
 }
 
-// handle answers calls of one usage and cost after a while, and turns away those that are too much.
+// handle returns a handler that answers each call after latency, with usage, and refuses calls over the limit. A call
+// uses cost of the limit.
 func (s *strictLimit) handle(usage llmtest.Usage, cost int, latency time.Duration) func(llmtest.Call) llmtest.Reply {
 	return func(call llmtest.Call) llmtest.Reply {
 		if !s.take(time.Now(), cost) {
@@ -50,28 +51,28 @@ func (s *strictLimit) take(now time.Time, n int) bool {
 	return true
 }
 
-// share starts workers until there are so many, and waits until each has counted all. They must log
-// what they do.
+// share starts workers until there are the given number, and waits until each has counted all of them. The workers must
+// log at debug level.
 func (s *stack) share(workers int) {
 	all := []*process{s.worker}
 	for len(all) < workers {
 		all = append(all, s.start("worker"))
 	}
-	told := fmt.Sprintf("workers=%d", workers)
+	logged := fmt.Sprintf("workers=%d", workers)
 	for _, p := range all {
 		require.Eventually(s.t, func() bool {
 			text, err := os.ReadFile(p.log)
-			return err == nil && strings.Contains(string(text), told)
+			return err == nil && strings.Contains(string(text), logged)
 		}, time.Minute, 50*time.Millisecond, "a worker does not know that there are %d", workers)
 	}
 }
 
-// A limit of tokens a minute is kept by one worker, and by three together, although the calls use more than
-// is expected of them.
+// One worker alone, and three workers together, keep the limit of tokens per minute although calls use more tokens than
+// estimated.
 func TestTokenLimit_sharedByWorkers(t *testing.T) {
-	// A provider that looks at five seconds instead of a minute, so that the test need not last minutes.
-	// Such a stretch may see, beside its share of the minute, the fiftieth part that may be used at once; as much
-	// again is for a machine that is busy. Without a limit of ours some thirty calls would be turned away.
+	// The provider limits five seconds instead of a minute, to keep the test short. A period allows its share of the minute
+	// and the fiftieth that longhaul may use at once; another fiftieth is the tolerance for a busy machine. Without longhaul's
+	// limit the provider would refuse about thirty calls.
 	const limit, stretch = 600_000, 5 * time.Second
 	const most = limit/12 + 2*limit/50
 	for _, workers := range []int{1, 3} {

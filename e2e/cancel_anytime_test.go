@@ -17,29 +17,30 @@ import (
 	"longhaul/internal/video/videotest"
 )
 
-var cancels = flag.Int("cancels", 14, "how many tasks the tests of cancels cancel, each at another moment")
+var cancels = flag.Int("cancels", 14, "number of tasks in TestCancel_atAnyMoment and TestCancel_whileWorkersAreKilled")
 
 const (
 	callsAtOnce = 6   // of the worker
-	callTokens  = 100 // that every answer of the provider says it used
+	callTokens  = 100 // reported as the usage of every answer
 )
 
-// moments is a stack on which tasks of every kind are cancelled, each at a random moment, while they go on in new runs.
+// cancelTest runs tasks of every kind, each cancelled at a random moment, on a server that makes them continue as new
+// often.
 type cancelTest struct {
 	*stack
 	videos *videotest.Provider
 	cases  []*cancelCase
 }
 
-// moment is one of the tasks.
+// cancelCase is one task of a cancelTest.
 type cancelCase struct {
 	*cancelTest
 	n           int
-	after       time.Duration // its submission it is cancelled
+	after       time.Duration // between submission and cancel
 	id          string
 	last        task.Task
-	cancelledAt time.Time // when it was cancelled
-	endedAt     time.Time // when it was first seen to have ended
+	cancelledAt time.Time // zero if the task ended before its cancel
+	endedAt     time.Time // when a read first showed the end
 }
 
 func newCancelTest(t *testing.T) *cancelTest {
@@ -51,8 +52,8 @@ func newCancelTest(t *testing.T) *cancelTest {
 	return &cancelTest{stack: s, videos: videos}
 }
 
-// A task of any kind that is cancelled at any moment ends as cancelled, and no call begins after its end. It says that it cost what the providers
-// told, and counts each call that the cancel cut off.
+// A task of any kind that is cancelled at any moment ends as cancelled, and no call begins after its end. Its usage is
+// what the providers reported, and it counts each call that the cancel interrupted.
 func TestCancel_atAnyMoment(t *testing.T) {
 	m := newCancelTest(t)
 	m.cancelAll()
@@ -62,10 +63,10 @@ func TestCancel_atAnyMoment(t *testing.T) {
 		c, a, u := one.checkUsage()
 		calls, told, cut = calls+c, told+a, cut+u
 	}
-	t.Logf("%d calls: %d answered, %d cut off by a cancel", calls, told, cut)
+	t.Logf("%d calls: %d answered, %d interrupted by a cancel", calls, told, cut)
 }
 
-// CA-05: likewise while workers are killed. Readers see each task go forward only, from cancelling to cancelled.
+// Cancelled tasks end while workers are killed, and readers see each task go from cancelling to cancelled and never back.
 func TestCancel_whileWorkersAreKilled(t *testing.T) {
 	m := newCancelTest(t)
 	spare := m.start("worker")
@@ -87,7 +88,7 @@ func TestCancel_whileWorkersAreKilled(t *testing.T) {
 	m.checkAll()
 }
 
-// cancelAll starts the tasks, and cancels them.
+// cancelAll starts and cancels the tasks.
 func (ct *cancelTest) cancelAll() {
 	all, ctx := errgroup.WithContext(ct.t.Context())
 	all.SetLimit(callsAtOnce)
@@ -99,7 +100,7 @@ func (ct *cancelTest) cancelAll() {
 	require.NoError(ct.t, all.Wait())
 }
 
-// live starts the task, cancels it, and reads it all the while.
+// run starts the task, cancels it, and reads it until it ends.
 func (m *cancelCase) run(ctx context.Context) error {
 	kind, input := m.input()
 	m.id = m.begin(kind, input, nil)
@@ -126,5 +127,5 @@ func (m *cancelCase) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s, a task of the kind %s, cancelled after %s, has not ended: %+v", m.id, kind, m.after, states.last)
+	return fmt.Errorf("task %s of kind %s, cancelled after %s, has not ended: %+v", m.id, kind, m.after, states.last)
 }

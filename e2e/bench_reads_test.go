@@ -32,9 +32,9 @@ import (
 	"longhaul/internal/storage"
 )
 
-var readTasks = flag.Int("read-tasks", 500, "how many tasks run while benchmarks read them")
+var readTasks = flag.Int("read-tasks", 500, "number of running tasks in BenchmarkStatusReads and BenchmarkListeners")
 
-// calls counts what Temporal is asked, by operation.
+// calls counts the requests to Temporal by operation.
 type calls struct {
 	sdk.MetricsHandler
 	mu    *sync.Mutex
@@ -62,7 +62,7 @@ type counted func(int64)
 
 func (f counted) Inc(n int64) { f(n) }
 
-// total is the calls so far.
+// total returns the number of requests so far, and a text with the number for each operation.
 func (c calls) total() (n int64, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c calls) total() (n int64, text string) {
 	return n, text
 }
 
-// apiHere serves an API of this process on the stack's Temporal, so that its calls and its memory can be measured.
+// apiHere serves an API in the test process, so that its requests to Temporal and its memory can be measured.
 func (s *stack) apiHere() (address string, asked calls) {
 	asked = calls{MetricsHandler: sdk.MetricsNopHandler, mu: &sync.Mutex{}, count: map[string]int64{}}
 	connection, err := cluster.Connect(cluster.Options{Address: s.temporal.Address, Metrics: asked, Log: slog.New(slog.DiscardHandler)})
@@ -82,7 +82,7 @@ func (s *stack) apiHere() (address string, asked calls) {
 	bucket, err := storage.Open(s.t.Context(), "file://"+filepath.Join(s.dir, "bucket"))
 	require.NoError(s.t, err)
 	tasks := engine.New(engine.Parts{Client: connection.Client, Namespace: connection.Namespace, Bucket: bucket})
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // the log is part of what a read costs
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // writing the log is part of the cost of a read
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = null.Close() })
 	h, err := server.New(server.Parts{
@@ -101,7 +101,7 @@ func (s *stack) apiHere() (address string, asked calls) {
 	return ln.Addr().String(), asked
 }
 
-// manyRunning starts tasks that go on for as long as the benchmark does.
+// manyRunning starts tasks that run until the benchmark ends.
 func (s *stack) manyRunning(n int) (ids []string) {
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(llmtest.Forever) })
 	for range n {
@@ -114,7 +114,7 @@ func (s *stack) manyRunning(n int) (ids []string) {
 	return ids
 }
 
-// get reads one answer over a connection, as cheaply as it can.
+// readOnce reads a task over an open connection with little CPU time of its own.
 func readOnce(conn net.Conn, in *bufio.Reader, buffer []byte, address, id string) error {
 	if _, err := fmt.Fprintf(conn, "GET /v1/tasks/%s HTTP/1.1\r\nHost: %s\r\n\r\n", id, address); err != nil {
 		return err
@@ -137,8 +137,8 @@ func readOnce(conn net.Conn, in *bufio.Reader, buffer []byte, address, id string
 	}
 }
 
-// BenchmarkStatusReads reads the states of running tasks, by few and by many pollers. What Temporal is asked meanwhile must depend on the
-// tasks alone.
+// BenchmarkStatusReads reads running tasks with few and with many pollers. The number of requests to Temporal must depend
+// on the tasks alone.
 func BenchmarkStatusReads(b *testing.B) {
 	s := newStack(b)
 	ids := s.manyRunning(*readTasks)
@@ -146,14 +146,14 @@ func BenchmarkStatusReads(b *testing.B) {
 	for _, pollers := range []int{1, 50, 200} {
 		b.Run(fmt.Sprintf("%d", pollers), func(b *testing.B) {
 			for b.Loop() {
-				poll(b, address, ids, pollers, 5*time.Second) // until all are watched
+				poll(b, address, ids, pollers, 5*time.Second) // until the API watches all tasks
 				before, _ := asked.total()
-				cpu := cpuTime()
+				cpu := processCPU(os.Getpid())
 				rate, latencies := poll(b, address, ids, pollers, 10*time.Second)
-				used := cpuTime() - cpu
+				used := processCPU(os.Getpid()) - cpu
 				after, text := asked.total()
-				b.ReportMetric(float64(used.Microseconds())/float64(len(latencies)), "cpu-us/read") // the poller's share included
-				b.Logf("all calls so far:%s", text)
+				b.ReportMetric(float64(used.Microseconds())/float64(len(latencies)), "cpu-us/read") // including the pollers
+				b.Logf("requests to Temporal so far:%s", text)
 				b.ReportMetric(rate, "reads/s")
 				b.ReportMetric(float64(latencies[len(latencies)/2].Microseconds())/1000, "p50-ms")
 				b.ReportMetric(float64(latencies[len(latencies)*99/100].Microseconds())/1000, "p99-ms")
@@ -195,7 +195,7 @@ func poll(b *testing.B, address string, ids []string, pollers int, during time.D
 	return float64(len(latencies)) / took.Seconds(), latencies
 }
 
-// BenchmarkListeners has a thousand listeners on one task and one on each of many, and measures what they cost.
+// BenchmarkListeners measures a thousand listeners on one task, and one listener on each of many tasks.
 func BenchmarkListeners(b *testing.B) {
 	s := newStack(b)
 	ids := s.manyRunning(*readTasks)
@@ -223,9 +223,9 @@ func BenchmarkListeners(b *testing.B) {
 				first.Wait()
 				time.Sleep(3 * time.Second)
 				callsBefore, _ := asked.total()
-				cpu := cpuTime()
+				cpu := processCPU(os.Getpid())
 				time.Sleep(10 * time.Second)
-				used := cpuTime() - cpu
+				used := processCPU(os.Getpid()) - cpu
 				callsAfter, _ := asked.total()
 				runtime.GC()
 				runtime.ReadMemStats(&after)
@@ -238,18 +238,6 @@ func BenchmarkListeners(b *testing.B) {
 			}
 		})
 	}
-}
-
-// cpuTime is what this process has used.
-func cpuTime() time.Duration {
-	text, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')'):]))
-	user, _ := strconv.ParseInt(fields[12], 10, 64)
-	system, _ := strconv.ParseInt(fields[13], 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 func countEvents(ctx context.Context, address, id string, first *sync.WaitGroup, events *atomic.Int64) {

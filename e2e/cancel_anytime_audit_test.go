@@ -12,7 +12,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// check looks at the tasks some time after their end.
+// checkAll checks all tasks again after the last has ended.
 func (ct *cancelTest) checkAll() {
 	var took []time.Duration
 	after := map[task.State]int{}
@@ -26,16 +26,16 @@ func (ct *cancelTest) checkAll() {
 	}
 	slices.Sort(took)
 	require.NotEmpty(ct.t, took)
-	ct.t.Logf("%d tasks ended as %v; those that were cancelled %.1f s after it in the median, %.1f s at most",
+	ct.t.Logf("%d tasks ended as %v; from cancel to end %.1f s in the median, %.1f s at most",
 		len(ct.cases), after, took[len(took)/2].Seconds(), took[len(took)-1].Seconds())
 }
 
-// stays checks that the task is what it was when it ended, and that no call began later.
+// checkUnchanged checks that the task is as it was when it ended, and that no call began after its end.
 func (m *cancelCase) checkUnchanged() {
 	now, err := m.client.Get(m.soon(), m.id)
 	require.NoError(m.t, err)
 	require.Equal(m.t, m.last, now, "an ended task does not change")
-	if !m.cancelledAt.IsZero() { // it may have been done before
+	if !m.cancelledAt.IsZero() { // a task may end before its cancel
 		require.Contains(m.t, []task.State{task.Cancelled, task.Succeeded}, now.Status, "%+v", now.Error)
 	}
 	for _, call := range m.provider.CallsWith(m.mark()) {
@@ -48,7 +48,7 @@ func (m *cancelCase) checkUnchanged() {
 	require.Equal(m.t, http.StatusOK, status, body)
 }
 
-// adds checks that the counts of the task are those of its items.
+// checkCounts checks that the counts of the task are the counts of its items.
 func (m *cancelCase) checkCounts() {
 	counts := task.Counts{}
 	for _, item := range m.everyItem(m.id) {
@@ -62,13 +62,14 @@ func (m *cancelCase) checkCounts() {
 			require.Failf(m.t, "an item without an outcome", "%s: %+v", m.id, item)
 		}
 	}
-	if counts.Total > 0 { // one that was cancelled before its items were known has none
+	if counts.Total > 0 { // a task that was cancelled before its plan has no items
 		require.Equal(m.t, m.last.Progress.Counts, counts)
 	}
 }
 
-// costs compares what the task says that it used with the journals. What was on its way when the cancel came is the one thing they may differ in: the
-// provider thinks that an answer was through and the worker has not read it, or the call was begun and did not arrive. Either is counted as unmetered.
+// checkUsage compares the task's usage with the provider's journal. They may differ by the calls in flight at the cancel,
+// because the provider may consider an answer delivered that the worker did not read, and a call may begin that never
+// arrives; the task counts both as unmetered.
 func (m *cancelCase) checkUsage() (calls, told, unmetered int) {
 	u := m.last.Usage
 	unmetered = int(u.UnmeteredCalls)
@@ -87,13 +88,13 @@ func (m *cancelCase) checkUsage() (calls, told, unmetered int) {
 	metered := tokens / callTokens
 	why := fmt.Sprintf("%s: %d calls, %d told, %+v", m.last.Kind, calls, told, u)
 	require.LessOrEqual(m.t, metered, told, why)
-	require.LessOrEqual(m.t, told-metered, unmetered, "an answer that was told is not booked: %s", why)
+	require.LessOrEqual(m.t, told-metered, unmetered, "an answer is missing in the usage: %s", why)
 	require.LessOrEqual(m.t, calls, metered+unmetered, "a call is not counted: %s", why)
 	require.LessOrEqual(m.t, metered+unmetered, calls+callsAtOnce, why)
 	return calls, told, unmetered
 }
 
-// charged checks the cost of a task of videos, and gives how many jobs are charged for.
+// checkVideoCost checks the cost of a video task and returns the number of jobs that the provider charges for.
 func (m *cancelCase) checkVideoCost() (n int) {
 	for _, job := range m.videos.Jobs(m.mark()) {
 		if job.Told != "cancelled" {

@@ -11,7 +11,7 @@ import (
 
 func (m *cancelCase) mark() string { return fmt.Sprintf("[k-%03d]", m.n) }
 
-// order is a task that has much to do.
+// input returns a kind and an input that keep the task busy for longer than the cancel waits.
 func (m *cancelCase) input() (kind string, input any) {
 	rows := func(n int) (all []any) {
 		for i := range n {
@@ -50,7 +50,7 @@ func (m *cancelCase) input() (kind string, input any) {
 	}
 }
 
-// flat is a good answer that says that it used as much as any other.
+// fixedUsage answers any call correctly and reports callTokens as its usage.
 func fixedUsage(call llmtest.Call) llmtest.Reply {
 	used := llmtest.Usage{Input: callTokens - 10, Output: 10}
 	switch {
@@ -77,7 +77,7 @@ func fixedUsage(call llmtest.Call) llmtest.Reply {
 	}
 }
 
-// labelled gives every text of a call the label a.
+// labelEach answers a classify call with the label a for every text.
 func labelEach(call llmtest.Call) string {
 	lines := make([]string, strings.Count(call.Prompt, "<text name="))
 	for i := range lines {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,20 +14,19 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/llm/llmtest"
 )
 
-// front is an S3 store that fails when it is told to, and remembers when the answer to which prompt was put on record.
+// faultyBucket is an S3 server that fails on demand and remembers when the answer to each prompt was first recorded.
 type faultyBucket struct {
 	*httptest.Server
 	down    atomic.Bool
-	refused atomic.Int64 // requests that were failed
+	refused atomic.Int64 // number of failed requests
 
 	mu       sync.Mutex
-	recorded map[string]time.Time // by what names the answer: see recordMark
+	recorded map[string]time.Time // by prompt hash
 }
-
-// recordMark is what names an answer in a ledger.
-var recordMark = regexp.MustCompile(`answer to prompt ([0-9a-f]{12})`)
 
 func newFaultyBucket(t *testing.T) *faultyBucket {
 	backend := s3mem.New()
@@ -54,7 +52,7 @@ func newFaultyBucket(t *testing.T) *faultyBucket {
 	return f
 }
 
-// fail refuses every other request, and breaks the others off.
+// fail refuses every second request and resets the connection of the others.
 func (f *faultyBucket) fail(w http.ResponseWriter) {
 	if f.refused.Add(1)%2 == 0 {
 		panic(http.ErrAbortHandler)
@@ -65,14 +63,14 @@ func (f *faultyBucket) fail(w http.ResponseWriter) {
 func (f *faultyBucket) noteRecorded(body []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range recordMark.FindAllSubmatch(body, -1) {
-		if _, known := f.recorded[string(m[1])]; !known {
-			f.recorded[string(m[1])] = time.Now()
+	for _, hash := range llmtest.Recorded(body) {
+		if _, known := f.recorded[hash]; !known {
+			f.recorded[hash] = time.Now()
 		}
 	}
 }
 
-// since is when the answer to a prompt was put on record first; the zero time if it cannot be told.
+// recordedAt returns the time at which the answer to a prompt was first recorded; zero if unknown.
 func (f *faultyBucket) recordedAt(hash string) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// twoProviders is a stack with a second provider that stands in for the first; a token costs a millionth at the first and
-// ten at the second.
+// twoProviders returns a stack with a second provider as fallback of the first. A token costs 1 USD per million at the
+// first and 10 USD per million at the second.
 func twoProviders(t *testing.T, settings ...string) (s *stack, second *llmtest.Provider) {
 	second = llmtest.New(t)
 	models := `[{"name":"main","price":{"input":1,"output":1},"fallbacks":["spare"]}]`
@@ -21,8 +21,8 @@ func twoProviders(t *testing.T, settings ...string) (s *stack, second *llmtest.P
 	return newStack(t, append([]string{"LONGHAUL_LLM_MODEL=main", "LONGHAUL_LLM_MODELS=" + models, "LONGHAUL_LLM_PROVIDERS=" + others}, settings...)...), second
 }
 
-// What a task says that it cost is what the providers said, to the token: answers, failed calls that told what they used,
-// answers that were cut and given again, and who stood in.
+// The usage of a task equals the provider's journal to the token, including failed calls that reported usage, repeated
+// calls after cut answers, and fallbacks.
 func TestCost_equalsTheJournal(t *testing.T) {
 	s, second := twoProviders(t)
 	usage := llmtest.Usage{Input: 70, Output: 30}
@@ -33,7 +33,7 @@ func TestCost_equalsTheJournal(t *testing.T) {
 	s.provider.On("[doc-002]", cut, llmtest.Reply{})
 	s.provider.On("[doc-003]", abort, abort, llmtest.Reply{})
 	s.provider.On("[doc-004]", lost, llmtest.Reply{})
-	s.provider.On("[doc-005]", cut) // cut again: the second gives it
+	s.provider.On("[doc-005]", cut) // cut twice: the fallback answers
 	s.provider.On("[doc-006]", llmtest.Fail(http.StatusBadRequest, `{"error":{"message":"no","code":"content_filter"}}`))
 	done := s.finish(s.submit(notes(10)))
 
@@ -42,8 +42,8 @@ func TestCost_equalsTheJournal(t *testing.T) {
 	first, other := s.provider.Spent(), second.Spent()
 	u := done.Usage
 	require.EqualValues(t, first.Input+first.Output+other.Input+other.Output, u.InputTokens+u.OutputTokens+u.WastedTokens)
-	require.EqualValues(t, 5*100, u.WastedTokens, "two cut, two broken off, one of them twice")
-	require.EqualValues(t, 1, u.UnmeteredCalls, "nobody knows what the cut stream cost")
+	require.EqualValues(t, 5*100, u.WastedTokens, "five failed answers of 100 tokens")
+	require.EqualValues(t, 1, u.UnmeteredCalls, "the cut stream reported no usage")
 	require.EqualValues(t, 9, u.Requests)
 	require.Equal(t, &task.Cost{Amount: float64(first.Input+first.Output+10*(other.Input+other.Output)) / 1e6, Currency: "USD"}, u.Cost)
 
@@ -56,10 +56,10 @@ func TestCost_equalsTheJournal(t *testing.T) {
 		}
 	}
 	require.Equal(t, u, sum)
-	require.Equal(t, s.provider.Counts().Total+second.Counts().Total, attempts, "attempts told are calls made")
+	require.Equal(t, s.provider.Counts().Total+second.Counts().Total, attempts, "attempts equal calls")
 }
 
-// A cancelled task tells what it used by then: the calls that were cut off too.
+// A cancelled task reports its usage, including the calls that the cancel interrupted.
 func TestCost_afterCancel(t *testing.T) {
 	s, _ := twoProviders(t)
 	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
@@ -77,7 +77,7 @@ func TestCost_afterCancel(t *testing.T) {
 	spent := s.provider.Spent()
 	require.EqualValues(t, spent.Input+spent.Output, done.Usage.InputTokens+done.Usage.OutputTokens)
 	require.EqualValues(t, 3, done.Usage.Requests)
-	require.EqualValues(t, 5, done.Usage.UnmeteredCalls, "they were under way, and nobody said what they used")
+	require.EqualValues(t, 5, done.Usage.UnmeteredCalls, "interrupted calls report no usage")
 	attempts := 0
 	for _, item := range s.everyItem(id) {
 		attempts += item.Attempts
@@ -85,40 +85,45 @@ func TestCost_afterCancel(t *testing.T) {
 	require.Equal(t, 8, attempts)
 }
 
-// One provider that is closed takes nothing from the tasks of another.
-func TestProviders_independentLanes(t *testing.T) {
-	s, second := twoProviders(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4")
-	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.RateLimit(600) })
-	closed := s.submit(notes(40))
-	require.NoError(t, s.provider.WaitFor(s.soon(), 1))
-	done := s.finish(s.begin("summary", notes(12), map[string]any{"model": "spare"}))
-	require.Equal(t, task.Full, done.Outcome)
-	require.Equal(t, 12, second.Counts().Total)
-	require.LessOrEqual(t, s.provider.Counts().Total, 4, "the closed lane is not asked")
-	_, err := s.client.Cancel(s.soon(), closed)
-	require.NoError(t, err)
-	s.finish(closed)
-}
-
-// A provider that goes down in the middle is stood in for, and nothing is lost or paid twice.
-func TestProviders_fallback(t *testing.T) {
-	s, second := twoProviders(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=4")
-	id := s.submit(notes(60))
-	s.provider.Handle(func(c llmtest.Call) llmtest.Reply {
-		if c.Number > 10 {
-			return llmtest.Fail(http.StatusBadGateway, "<html>bad gateway</html>")
-		}
-		return llmtest.Reply{}
-	})
+// The cost of a task is booked once: reads and a killed worker do not change it, and a replay reports only what it adds.
+func TestCost_bookedOnce(t *testing.T) {
+	s := newStack(t, `LONGHAUL_LLM_MODEL=main`, `LONGHAUL_LLM_MODELS=[{"name":"main","price":{"input":1,"output":1}}]`)
+	for i := range 3 {
+		s.provider.On(fmt.Sprintf("[doc-%03d]", i), llmtest.Reply{}.After(llmtest.Forever), unknownModel())
+	}
+	id := s.submit(notes(30))
+	require.Eventually(t, func() bool { return s.countItems(id, "succeeded") == 27 }, time.Minute, 50*time.Millisecond)
+	s.worker.kill()
+	s.worker = s.start("worker")
 	done := s.finish(id)
-	require.Equal(t, task.Full, done.Outcome)
-	require.LessOrEqual(t, s.provider.Counts().Total, 60)
-	t.Logf("calls to the first %d, to the second %d", s.provider.Counts().Total, second.Counts().Total)
-	require.EqualValues(t, 60, done.Usage.Requests)
-	require.Empty(t, second.Repeats())
+	require.Equal(t, task.Partial, done.Outcome)
+	cost := func(id string) float64 {
+		t, err := s.client.Get(s.soon(), id)
+		require.NoError(s.t, err)
+		var sum task.Usage
+		for _, item := range s.everyItem(id) {
+			sum = sum.Add(item.Usage)
+		}
+		require.Equal(s.t, t.Usage, sum, "the cost of a task is the sum of its items")
+		return t.Usage.Cost.Amount
+	}
+	journal := func() float64 { spent := s.provider.Spent(); return float64(spent.Input+spent.Output) / 1e6 }
+	before := journal()
+	for range 20 {
+		s.get("/v1/tasks/" + id + "/result")
+		require.InDelta(t, before, cost(id), 1e-9)
+	}
+	for i := range 3 {
+		s.provider.On(fmt.Sprintf("[doc-%03d]", i), llmtest.Reply{})
+	}
+	replay := s.replay(id, task.ReplayOrder{})
+	require.Equal(t, task.Full, replay.Outcome)
+	require.EqualValues(t, 3, replay.Usage.Requests)
+	require.InDelta(t, journal()-before, cost(replay.ID), 1e-9)
+	require.InDelta(t, before, cost(id), 1e-9, "the replayed task keeps its cost")
 }
 
-// A budget ends the task with what it has; without prices it is refused.
+// A task that reaches its budget ends and keeps its results. A budget is refused for a model without a price.
 func TestBudget_endsTheTask(t *testing.T) {
 	s, _ := twoProviders(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=2")
 	s.provider.Handle(func(llmtest.Call) llmtest.Reply {
@@ -130,7 +135,7 @@ func TestBudget_endsTheTask(t *testing.T) {
 	require.Equal(t, task.Partial, done.Outcome)
 	require.Equal(t, task.BudgetExceeded, done.Error.Code)
 	require.GreaterOrEqual(t, done.Progress.Counts.Succeeded, 10)
-	require.Less(t, done.Progress.Counts.Succeeded, 30, "it stops within seconds")
+	require.Less(t, done.Progress.Counts.Succeeded, 30, "the task ends within seconds")
 
 	status, answer := s.post("/v1/tasks", `{"kind":"summary","input":{"documents":[{"text":"a"}]},"budget":1,"model":"unpriced"}`)
 	require.Equal(t, http.StatusUnprocessableEntity, status)
