@@ -19,16 +19,16 @@ import (
 
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/notify/notifytest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
-var record = flag.String("record", "", "record histories of a kind, or of all, into workflows/testdata/histories")
+var recordKind = flag.String("record", "", "record histories of a kind, or of all, into workflows/testdata/histories")
 
 // TestRecord runs tasks of every shape on a real Temporal and keeps their histories for the replay
 // test. Record with the code that is deployed: a history of the branch proves nothing about it.
 func TestRecord(t *testing.T) {
-	if *record == "" {
+	if *recordKind == "" {
 		t.Skip("records only with -record")
 	}
 	shapes := map[string]map[string]func(*stack) string{
@@ -61,7 +61,7 @@ func TestRecord(t *testing.T) {
 	}
 	for kind, shapes := range shapes {
 		for name, run := range shapes {
-			if *record == "all" || *record == kind {
+			if *recordKind == "all" || *recordKind == kind {
 				t.Run(kind+"/"+name, func(t *testing.T) {
 					opts := temporalOptions{}
 					if name == "continued" {
@@ -141,7 +141,7 @@ func (s *stack) keep(kind, name, id string) {
 	defer c.Close()
 	files := map[string]string{id: name}
 	if kind == "summary" {
-		files[workflows.GroupID(id, 0)] = name + "-group"
+		files[record.GroupID(id, 0)] = name + "-group"
 	}
 	for workflow, file := range files {
 		dir := filepath.Join("..", "workflows", "testdata", "histories", kind)

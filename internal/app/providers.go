@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"sync"
 
-	"longhaul/activities"
 	"longhaul/internal/config"
 	"longhaul/internal/lane"
 	"longhaul/internal/llm/openai"
 	"longhaul/internal/llm/simulated"
 	"longhaul/internal/metrics"
+	"longhaul/internal/record"
 	"longhaul/internal/router"
-	"longhaul/workflows"
 )
 
 // router makes the table of who answers for a model, without the means to ask anybody.
@@ -28,9 +27,9 @@ func (a *App) router() (*router.Router, error) {
 func (a *App) priced(table *router.Router) func(kind, model string) bool {
 	return func(kind, model string) bool {
 		switch {
-		case kind == workflows.KindVideo:
+		case kind == record.KindVideo:
 			return a.Config.Video.Priced()
-		case kind == workflows.KindEmbed && model == "":
+		case kind == record.KindEmbed && model == "":
 			model = a.Config.LLM.EmbeddingModel
 		}
 		return table.Priced(model)
@@ -41,9 +40,9 @@ func (a *App) priced(table *router.Router) func(kind, model string) bool {
 // slots from another.
 func queue(i int, p config.Provider) string {
 	if i == 0 {
-		return activities.QueueLLM
+		return record.QueueLLM
 	}
-	return activities.QueueLLM + "-" + p.Name
+	return record.QueueLLM + "-" + p.Name
 }
 
 func (a *App) models(p config.Provider) []router.Model {

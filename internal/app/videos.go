@@ -21,13 +21,13 @@ const (
 
 // videos makes the means to render videos, and their lane. Where no provider is configured, one of our own draws them; call end
 // when no more are rendered.
-func (a *App) videos(ctx context.Context) (videos activities.Videos, door gate, end func(), err error) {
+func (a *App) videos(ctx context.Context) (renderer activities.Renderer, door gate, end func(), err error) {
 	cfg := a.Config.Video
 	end, every := func() {}, videoEvery
 	if cfg.Simulated() {
 		cfg.Dialect, cfg.Model, every = "ark", simulated.Model, time.Second/2
 		if cfg.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
-			return videos, door, nil, fmt.Errorf("start the simulated renderer: %w", err)
+			return renderer, door, nil, fmt.Errorf("start the simulated renderer: %w", err)
 		}
 		a.Log.Info("no provider of videos is configured: short films are drawn by the built-in renderer")
 	}
@@ -37,13 +37,13 @@ func (a *App) videos(ctx context.Context) (videos activities.Videos, door gate, 
 	})
 	if err != nil {
 		end()
-		return videos, door, nil, fmt.Errorf("provider of videos: %w", err)
+		return renderer, door, nil, fmt.Errorf("provider of videos: %w", err)
 	}
 	queue := lane.New(lane.Limits{Concurrency: cfg.Concurrency})
-	videos = activities.Videos{
+	renderer = activities.Renderer{
 		Name: cfg.Provider, Provider: client, Lane: queue, Model: cfg.Model,
 		Timeout: cfg.Timeout, Doubt: videoCall + video.Appears, Every: every, Callbacks: strings.TrimRight(a.Config.API.PublicURL, "/"),
 		PerSecond: cfg.PricePerSecond, PerJob: cfg.PricePerJob, Currency: a.Config.LLM.Currency,
 	}
-	return videos, gate{videos.LaneName(), queue}, end, nil
+	return renderer, gate{renderer.LaneName(), queue}, end, nil
 }
