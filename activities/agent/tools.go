@@ -188,9 +188,6 @@ func (r *toolRun) edit() *tool.Result {
 	return nil
 }
 
-// safeAttempts is how often a call that only reads is made.
-const safeAttempts = 3
-
 // once makes a call that goes out. Before one that may change something a mark is set: an attempt that finds it does
 // not know how far the one before came, and makes no other.
 func (r *toolRun) once(ctx context.Context) (tool.Result, error) {
@@ -214,11 +211,12 @@ func (r *toolRun) once(ctx context.Context) (tool.Result, error) {
 	case !r.tool.Safe:
 		r.Activities.Call.Log.Warn("tool call with an unknown end", "task", r.req.Task.ID, "tool", r.tool.Name, "error", err)
 		return *unknownEnd(), nil
-	case activity.GetInfo(ctx).Attempt < safeAttempts:
-		return tool.Result{}, err
-	default:
-		return *refusal("the call failed %d times: %s", safeAttempts, err), nil
 	}
+	attempt := int(activity.GetInfo(ctx).Attempt)
+	if retry, _ := call.Decide(call.SafeTool, call.Try{Reason: call.Fault, Count: attempt}, 0); retry {
+		return tool.Result{}, err
+	}
+	return *refusal("the call failed %d times: %s", attempt, err), nil
 }
 
 func unknownEnd() *tool.Result {

@@ -89,7 +89,7 @@ func TestFailures(t *testing.T) {
 			code: task.RateLimited, after: 50 * time.Second, most: 70 * time.Second, calls: 51,
 		},
 		"patience has an end": {
-			err: fault(llm.Wait, task.RateLimited, 0), before: record.CallState{Calls: 50, Throttled: 50, Throttling: spell.Spell{Lasted: ThrottleLimit, Seen: lately}}, code: task.RateLimited, final: true, calls: 51,
+			err: fault(llm.Wait, task.RateLimited, 0), before: record.CallState{Calls: 50, Throttled: 50, Throttling: spell.Spell{Lasted: policies[ModelCall].throttled, Seen: lately}}, code: task.RateLimited, final: true, calls: 51,
 		},
 		"an outage does not use up attempts": {
 			err:    &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Status: http.StatusBadGateway},
@@ -97,7 +97,7 @@ func TestFailures(t *testing.T) {
 			code:   task.ModelUnavailable, after: 50 * time.Second, most: 70 * time.Second, calls: 10,
 		},
 		"an outage has an end": {
-			err: nobody, before: record.CallState{Calls: 9, Down: 9, Outage: spell.Spell{Lasted: OutageLimit - 30*time.Second, Seen: lately}},
+			err: nobody, before: record.CallState{Calls: 9, Down: 9, Outage: spell.Spell{Lasted: policies[ModelCall].outage - 30*time.Second, Seen: lately}},
 			code: task.ModelUnavailable, final: true, calls: 10,
 		},
 		"a clock that goes on by a day is no outage": {

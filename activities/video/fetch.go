@@ -58,13 +58,6 @@ type film struct {
 	At      time.Time     `json:"at"`
 }
 
-// How long a video that was paid for is tried to be had: while its provider is down, and while it is not at the
-// address that the provider tells.
-const (
-	fetchPatience = time.Hour
-	fetchMoves    = 6
-)
-
 // FetchVideo brings a video into the bucket, where it is an artifact of the task, and records the item. Run again
 // it finds the video there. One that an earlier task of the lineage paid for is copied.
 func (a *Activities) FetchVideo(ctx context.Context, req FetchVideoRequest) (Fetched, error) {
@@ -187,9 +180,15 @@ func (d *download) failed(ctx context.Context, err error) error {
 	b := d.heart.Flush(ctx)
 	e := d.req.Job.at(refusal.Task())
 	d.Log.Info("video not downloaded", "job", d.req.Job.ID, "error", refusal, "errors", b.Errors)
-	moved := errors.Is(err, video.ErrMoved)
-	if refusal.Class != llm.Final && b.Outage.Lasted < fetchPatience && (!moved || b.Errors < fetchMoves) {
-		return call.Retry(e, record.CallState{}, call.RetryDelay(refusal.RetryAfter, b.Errors))
+	op, try := call.VideoDownload, call.Try{Reason: call.Outage, Count: b.Errors, Lasted: b.Outage.Lasted, Hint: refusal.RetryAfter}
+	switch {
+	case refusal.Class == llm.Final:
+		try.Reason = call.Permanent
+	case errors.Is(err, video.ErrMoved):
+		op, try.Reason = call.VideoMoved, call.Fault
+	}
+	if retry, after := call.Decide(op, try, 0); retry {
+		return call.Retry(e, record.CallState{}, after)
 	}
 	e.Detail += "; it was rendered, and is charged for"
 	spent := record.Spent{Calls: d.req.Job.Calls}

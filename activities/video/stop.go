@@ -3,7 +3,6 @@ package video
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -21,9 +20,6 @@ type VideoStop struct {
 	Usage task.Usage `json:"usage,omitzero"`
 	Calls int        `json:"calls,omitempty"`
 }
-
-// stopTries is how often a provider is asked to stop a job.
-const stopTries = 4
 
 // StopVideo asks the provider to stop a job, and says what it costs all the same. A submit whose answer was lost
 // is looked for, once.
@@ -78,8 +74,9 @@ func (s *submission) search(ctx context.Context) (job VideoJob, found bool, err 
 func (s *submission) stop(ctx context.Context, job VideoJob) (VideoStop, error) {
 	stop := VideoStop{Job: job, Calls: job.Calls}
 	came, err := s.Renderer.Provider.Cancel(ctx, job.ID)
-	if err != nil && int(activity.GetInfo(ctx).Attempt) < stopTries {
-		return stop, call.Retry(task.Errorf(task.ModelUnavailable, "the provider could not be asked to stop job %s: %s", job.ID, message(err)), record.CallState{}, time.Second)
+	try := call.Try{Reason: call.Fault, Count: int(activity.GetInfo(ctx).Attempt)}
+	if retry, after := call.Decide(call.VideoCancel, try, 0); err != nil && retry {
+		return stop, call.Retry(task.Errorf(task.ModelUnavailable, "the provider could not be asked to stop job %s: %s", job.ID, message(err)), record.CallState{}, after)
 	}
 	switch {
 	case err != nil:

@@ -181,7 +181,7 @@ func (s *submission) reconcile(ctx context.Context, f fence) (job VideoJob, foun
 		return job, true, err
 	case errors.Is(err, video.ErrCannotFind) && (f.Lost != "" || !unsure):
 		return job, false, s.unknown(ctx, lostBecause(f)+"; "+message(err))
-	case err != nil && !unsure && age >= s.Renderer.Doubt+call.OutageLimit:
+	case err != nil && !unsure && age >= s.Renderer.Doubt+findLimit:
 		return job, false, s.unknown(ctx, lostBecause(f)+"; the provider could not be asked for the job: "+message(err))
 	case err != nil || unsure:
 		s.heart.Flush(ctx)
@@ -199,6 +199,9 @@ type doubt struct {
 	Fence string      `json:"fence"`
 	Age   spell.Spell `json:"age"`
 }
+
+// findLimit is how long a provider that cannot be asked for a job in doubt is asked again.
+const findLimit = 15 * time.Minute
 
 // lookAgain is how long it takes at the most until the provider is asked again for a job that is in doubt.
 const lookAgain = 15 * time.Second
@@ -249,17 +252,9 @@ func (s *submission) refused(ctx context.Context, err error) error {
 	s.heart.Flush(ctx)
 	b := s.heart.Call()
 	s.Log.Info("submit of a video refused", "error", refusal, "class", refusal.Class, "calls", b.Calls, "errors", b.Errors)
-	switch down := call.IsOutage(refusal); {
-	case refusal.Class == llm.Final,
-		down && b.Outage.Lasted >= call.OutageLimit,
-		!down && refusal.Class == llm.Wait && b.Throttling.Lasted >= call.ThrottleLimit,
-		!down && refusal.Class == llm.Retry && b.Errors >= s.Call.MaxAttempts:
+	retry, after := call.Decide(call.VideoSubmit, call.TryOf(refusal, b), s.Call.MaxAttempts)
+	if !retry {
 		return call.Final(refusal.Task(), b)
-	case down:
-		return call.Retry(refusal.Task(), b, call.RetryDelay(refusal.RetryAfter, b.Down))
-	case refusal.Class == llm.Wait:
-		return call.Retry(refusal.Task(), b, call.RetryDelay(refusal.RetryAfter, b.Throttled))
-	default:
-		return call.Retry(refusal.Task(), b, call.RetryDelay(refusal.RetryAfter, b.Errors))
 	}
+	return call.Retry(refusal.Task(), b, after)
 }

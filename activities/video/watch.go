@@ -132,7 +132,8 @@ func (w *watching) unasked(ctx context.Context, err error) error {
 	}
 	e := refusal.Task()
 	e.Detail = "the provider cannot be asked how the job stands: " + e.Detail
-	return call.Retry(e, record.CallState{}, max(call.RetryDelay(refusal.RetryAfter, b.Errors), w.Renderer.Every))
+	_, after := call.Decide(call.VideoPoll, call.Try{Reason: call.Outage, Count: b.Errors, Hint: refusal.RetryAfter}, 0) // until the job times out
+	return call.Retry(e, record.CallState{}, max(after, w.Renderer.Every))
 }
 
 // ended is the error of a job that gave nothing.
