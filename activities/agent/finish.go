@@ -30,7 +30,7 @@ type AgentFinish struct {
 type AgentOutput struct {
 	Report    string          `json:"report,omitempty"` // Markdown
 	Output    json.RawMessage `json:"output,omitempty"` // valid by the output schema
-	Stopped   string          `json:"stopped_by,omitempty"`
+	StoppedBy string          `json:"stopped_by,omitempty"`
 	Turns     int             `json:"turns"`
 	ToolCalls int             `json:"tool_calls"`
 	Compacted int             `json:"compacted,omitempty"` // how often older turns were put into a memory of them
@@ -62,7 +62,7 @@ func (a *Activities) FinishAgent(ctx context.Context, req AgentFinish) (results.
 	if err := a.storeTranscript(ctx, req.Task, messages); err != nil {
 		return results.Finished{}, err
 	}
-	output := AgentOutput{Stopped: req.Stopped, Turns: req.Turns, ToolCalls: req.ToolCalls, Compacted: req.Compacted}
+	output := AgentOutput{StoppedBy: req.Stopped, Turns: req.Turns, ToolCalls: req.ToolCalls, Compacted: req.Compacted}
 	final := lastWords(messages)
 	if req.Answered && in.OutputSchema != nil {
 		output.Output = json.RawMessage(final)
@@ -117,8 +117,8 @@ func (a *Activities) storeAgent(ctx context.Context, t record.TaskRef, output Ag
 		}
 		text = "```json\n" + pretty.String() + "\n```\n"
 	}
-	if output.Stopped != "" {
-		text = "> Ended early: " + output.Stopped + "\n\n" + text
+	if output.StoppedBy != "" {
+		text = "> Ended early: " + output.StoppedBy + "\n\n" + text
 	}
 	if err := a.Results.WriteReport(ctx, t, agentReport, text); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ type manifest struct {
 	Limit        int         `json:"limit"`  // tokens of a passage
 	Model        string      `json:"model"`  // for vectors
 	Tenant       string      `json:"tenant"` // whose texts these are
-	Exchanges    []exchange  `json:"turns,omitempty"`
+	Exchanges    []exchange  `json:"exchanges,omitempty"`
 }
 
 // exchange is a question of an earlier task, and what was answered.

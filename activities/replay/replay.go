@@ -25,7 +25,7 @@ type Ready struct {
 
 // ReplaysPlan is which dead letters a bulk replay runs again, the oldest first.
 type ReplaysPlan struct {
-	IDs       []string `json:"i_ds,omitempty"`
+	IDs       []string `json:"ids,omitempty"`
 	Canary    int      `json:"canary,omitempty"`
 	PerMinute int      `json:"per_minute,omitempty"`
 }
@@ -152,9 +152,9 @@ type ReplayDone struct {
 
 // ReplayResult is the result of one replay of a bulk.
 type ReplayResult struct {
-	Letter  string       `json:"dead_letter"`
-	TaskID  string       `json:"task_id"` // that ran it again
-	Outcome task.Outcome `json:"outcome,omitempty"`
+	DeadLetter string       `json:"dead_letter"`
+	TaskID     string       `json:"task_id"` // that ran it again
+	Outcome    task.Outcome `json:"outcome,omitempty"`
 }
 
 // EndReplay records how one replay of a bulk ended.
@@ -177,7 +177,7 @@ func (a *Activities) EndReplay(ctx context.Context, req ReplayDone) error {
 // FinishReplaysRequest closes the books of a bulk replay, however it ends.
 type FinishReplaysRequest struct {
 	Task record.TaskRef `json:"task,omitzero"`
-	IDs  []string       `json:"i_ds,omitempty"`
+	IDs  []string       `json:"ids,omitempty"`
 	Rest *task.Error    `json:"rest,omitempty"` // why those without an outcome have none
 }
 
@@ -188,8 +188,8 @@ type ReplaysOutput struct {
 
 // ReplayOutcome is one dead letter of a bulk replay.
 type ReplayOutcome struct {
-	Letter string          `json:"dead_letter"`
-	Status task.ItemStatus `json:"status"`
+	DeadLetter string          `json:"dead_letter"`
+	Status     task.ItemStatus `json:"status"`
 	*ReplayResult
 	Error *task.Error `json:"error,omitempty"`
 }
@@ -208,7 +208,7 @@ func (a *Activities) FinishReplays(ctx context.Context, req FinishReplaysRequest
 	}
 	output := ReplaysOutput{Replays: []ReplayOutcome{}}
 	for _, item := range items {
-		outcome := ReplayOutcome{Letter: item.Name, Status: item.Status, Error: item.Error}
+		outcome := ReplayOutcome{DeadLetter: item.Name, Status: item.Status, Error: item.Error}
 		if len(item.Result) > 0 { // also of one that failed again
 			if err := json.Unmarshal(item.Result, &outcome.ReplayResult); err != nil {
 				return results.Finished{}, fmt.Errorf("result of item %d: %w", item.Index, err)

@@ -33,21 +33,21 @@ type Fetched struct {
 
 // VideoResult is the result of one prompt of a video task.
 type VideoResult struct {
-	Prompt      string     `json:"prompt"`
-	Artifact    string     `json:"artifact"`
-	Href        string     `json:"href"`
-	ContentType string     `json:"content_type"`
-	Bytes       int64      `json:"bytes"`
-	SHA256      string     `json:"sha256"`
-	Seconds     float64    `json:"seconds,omitempty"`    // as the provider told, or else as asked
-	Resolution  string     `json:"resolution,omitempty"` // as asked
-	Aspect      string     `json:"aspect,omitempty"`     // as asked
-	Seed        *int64     `json:"seed,omitempty"`
-	Rewritten   string     `json:"revised_prompt,omitempty"`
-	Provider    string     `json:"provider"`
-	Model       string     `json:"model"`
-	JobID       string     `json:"job_id"`
-	Cost        *task.Cost `json:"cost"`
+	Prompt        string     `json:"prompt"`
+	Artifact      string     `json:"artifact"`
+	Href          string     `json:"href"`
+	ContentType   string     `json:"content_type"`
+	Bytes         int64      `json:"bytes"`
+	SHA256        string     `json:"sha256"`
+	Seconds       float64    `json:"seconds,omitempty"`    // as the provider told, or else as asked
+	Resolution    string     `json:"resolution,omitempty"` // as asked
+	Aspect        string     `json:"aspect,omitempty"`     // as asked
+	Seed          *int64     `json:"seed,omitempty"`
+	RevisedPrompt string     `json:"revised_prompt,omitempty"`
+	Provider      string     `json:"provider"`
+	Model         string     `json:"model"`
+	JobID         string     `json:"job_id"`
+	Cost          *task.Cost `json:"cost"`
 }
 
 // film is what the ledger keeps of a video: where it is, and what it was.
@@ -205,7 +205,7 @@ func (a *Activities) completeVideo(ctx context.Context, req FetchVideoRequest, o
 	result := VideoResult{
 		Prompt: o.Prompt, Artifact: name, Href: results.ArtifactHref(req.Task, name),
 		ContentType: f.Content.ContentType, Bytes: f.Content.Bytes, SHA256: f.Content.SHA256,
-		Seconds: used.VideoSeconds, Resolution: o.Resolution, Aspect: o.Aspect, Seed: f.Job.Seed, Rewritten: f.Job.Prompt,
+		Seconds: used.VideoSeconds, Resolution: o.Resolution, Aspect: o.Aspect, Seed: f.Job.Seed, RevisedPrompt: f.Job.Prompt,
 		Provider: req.Job.Provider, Model: f.Job.Model, JobID: req.Job.ID, Cost: used.Cost,
 	}
 	if result.Model == "" {

@@ -175,7 +175,7 @@ func TestAgent_guards(t *testing.T) {
 			require.Equal(t, task.Succeeded, s.State)
 			require.Equal(t, task.Partial, s.Outcome)
 			out := b.agentOutput()
-			require.Contains(t, out.Stopped, test.stopped)
+			require.Contains(t, out.StoppedBy, test.stopped)
 			require.NotEmpty(t, out.Report)
 			require.Equal(t, test.turns, out.Turns)
 			require.Len(t, b.Provider.Calls(), test.turns)
@@ -454,7 +454,7 @@ func TestAgent_budgetOfTasks(t *testing.T) {
 	facts := b.startAgent(task.AgentInput{Goal: "x", Tools: []task.ToolSpec{{Builtin: "run_task"}}}, run, workflowtest.Says("so far"))
 	facts.Budget = 125
 	s := b.Run(facts)
-	require.Contains(t, b.agentOutput().Stopped, "budget")
+	require.Contains(t, b.agentOutput().StoppedBy, "budget")
 	require.InDelta(t, 110, s.Started.Cost.Amount, 0.001)
 	require.InDelta(t, 120, s.Usage.Cost.Amount, 0.001)
 }
@@ -471,7 +471,7 @@ func TestAgent_budgetOfTasksOfATurn(t *testing.T) {
 	s := b.Run(facts)
 	require.InDelta(t, 220, s.Started.Cost.Amount, 0.001, "the second found some of it left, the third nothing")
 	require.Equal(t, "so far", b.agentOutput().Report)
-	require.Contains(t, b.agentOutput().Stopped, "budget")
+	require.Contains(t, b.agentOutput().StoppedBy, "budget")
 }
 
 // startSpender starts an agent with a budget of 150 that starts tasks in its first turn, for 10. Each call of theirs costs 110. It reports when it hears
@@ -572,7 +572,7 @@ func TestAgent_costOfTasksThatFail(t *testing.T) {
 			require.InDelta(t, test.cost, s.Started.Cost.Amount, 0.001)
 			if !test.cancel {
 				require.Equal(t, "so far", b.agentOutput().Report)
-				require.Contains(t, b.agentOutput().Stopped, "budget")
+				require.Contains(t, b.agentOutput().StoppedBy, "budget")
 			}
 		})
 	}
@@ -597,7 +597,7 @@ func TestAgent_budgetThatCannotBeKept(t *testing.T) {
 	s := b.Run(facts)
 	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
 	require.Equal(t, "so far", b.agentOutput().Report)
-	require.Contains(t, b.agentOutput().Stopped, "does not tell")
+	require.Contains(t, b.agentOutput().StoppedBy, "does not tell")
 	require.Len(t, b.Tools.Made(), 5)
 	require.EqualValues(t, 6, s.Usage.UnmeteredCalls)
 }
@@ -611,6 +611,6 @@ func TestAgent_budget(t *testing.T) {
 	facts.Budget = 230 // a turn costs 110
 	s := b.Run(facts)
 	require.Equal(t, task.Succeeded, s.State, "%v", s.Error)
-	require.Contains(t, b.agentOutput().Stopped, "budget")
+	require.Contains(t, b.agentOutput().StoppedBy, "budget")
 	require.Len(t, b.Provider.Calls(), 3)
 }

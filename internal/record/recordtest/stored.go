@@ -5,15 +5,19 @@ package recordtest
 import (
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/record"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -36,6 +40,61 @@ func Stored(t *testing.T, values ...any) {
 		require.NoError(t, err, name)
 		compare(t, filepath.Join("testdata", "stored", name+".json"), string(text)+"\n", changed, kind)
 	}
+}
+
+// Activities is Stored for the requests and the results of activities, and for further values.
+func Activities(t *testing.T, queues map[string][]any, values ...any) {
+	t.Helper()
+	for _, queue := range slices.Sorted(maps.Keys(queues)) {
+		for _, activity := range queues[queue] {
+			values = append(values, payloads(reflect.TypeOf(activity))...)
+		}
+	}
+	Stored(t, values...)
+}
+
+// Workflow is Stored for the input and the result of a workflow.
+func Workflow(t *testing.T, workflow any) {
+	t.Helper()
+	Stored(t, payloads(reflect.TypeOf(workflow))...)
+}
+
+// payloads are zero values of the structs that a function takes and returns.
+func payloads(function reflect.Type) (values []any) {
+	for in := range function.Ins() {
+		values = append(values, structs(in)...)
+	}
+	for out := range function.Outs() {
+		values = append(values, structs(out)...)
+	}
+	return values
+}
+
+// ours reports whether a type belongs to this module.
+func ours(kind reflect.Type) bool {
+	module := strings.TrimSuffix(reflect.TypeFor[record.Facts]().PkgPath(), "/internal/record")
+	return strings.HasPrefix(kind.PkgPath(), module+"/")
+}
+
+// owned reports whether a type exists only to be stored.
+func owned(kind reflect.Type) bool {
+	for _, room := range []string{"/activities/", "/workflows/", "/internal/record", "/internal/storage"} {
+		if strings.Contains(kind.PkgPath(), room) {
+			return true
+		}
+	}
+	return false
+}
+
+// structs is the zero value of a type, or of its elements, if it is a struct of longhaul's.
+func structs(kind reflect.Type) []any {
+	for kind.Kind() == reflect.Slice || kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	if kind.Kind() != reflect.Struct || !ours(kind) {
+		return nil
+	}
+	return []any{reflect.New(kind).Elem().Interface()}
 }
 
 // typeName is the name of a type without packages: Start[Carry] becomes StartCarry.
@@ -62,15 +121,15 @@ func compare(t *testing.T, file, got, message string, args ...any) {
 	require.Equal(t, string(want), got, append([]any{message}, args...)...)
 }
 
-// requireNames checks the JSON names of a struct and of the structs of longhaul within it. Types of internal/task are
-// those of the API, which has names of its own.
+// requireNames checks the JSON names of a struct and of the structs of longhaul within it. Types of packages such as
+// internal/task and internal/llm are also those of an API, which has names of its own: their golden files hold them.
 func requireNames(t *testing.T, kind reflect.Type, seen map[reflect.Type]bool) {
 	t.Helper()
 	switch kind.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		requireNames(t, kind.Elem(), seen)
 	case reflect.Struct:
-		if seen[kind] || !strings.Contains(kind.PkgPath(), "/") || strings.HasSuffix(kind.PkgPath(), "internal/task") {
+		if seen[kind] || !ours(kind) {
 			return
 		}
 		seen[kind] = true
@@ -78,7 +137,7 @@ func requireNames(t *testing.T, kind reflect.Type, seen map[reflect.Type]bool) {
 			if !field.IsExported() || field.Tag.Get("json") == "-" {
 				continue
 			}
-			if !field.Anonymous {
+			if !field.Anonymous && owned(kind) {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 				require.Equal(t, snake(field.Name), name, "%s.%s is stored as %q. A stored name is the name of its field in snake case; rename neither without the other", kind, field.Name, name)
 			}
@@ -90,7 +149,7 @@ func requireNames(t *testing.T, kind reflect.Type, seen map[reflect.Type]bool) {
 // snake is a Go name in snake case: InputKey is input_key, SHA256 is sha256.
 func snake(name string) string {
 	var b strings.Builder
-	runes := []rune(name)
+	runes := []rune(strings.NewReplacer("URLs", "Urls", "JSONs", "Jsons", "IDs", "Ids").Replace(name))
 	for i, r := range runes {
 		if unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
 			b.WriteByte('_')
