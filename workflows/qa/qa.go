@@ -58,6 +58,7 @@ type Carry struct {
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		q := &qa{run: run, calls: workflow.NewSemaphore(ctx, lifecycle.MaxCalls)}
+		q.window.After = q.show
 		if start.Carry != nil {
 			q.Carry = *start.Carry
 		}
@@ -71,10 +72,10 @@ func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error)
 // qa is a qa task at work.
 type qa struct {
 	Carry
-	run     *lifecycle.Run
-	calls   workflow.Semaphore
-	running int
-	cut     []results.Cut
+	run    *lifecycle.Run
+	calls  workflow.Semaphore
+	window lifecycle.Window
+	cut    []results.Cut
 }
 
 // everythingAtOnce is how many questions are answered from all texts side by side: each may take hundreds of calls,
@@ -158,24 +159,16 @@ func (q *qa) open(ctx workflow.Context) error {
 	return nil
 }
 
-// sideBySide works on questions as long as there are more, and waits for all it began. A run whose history
-// grows long begins no more.
-func (q *qa) sideBySide(ctx workflow.Context, window int, more func() (int, bool), work func(workflow.Context, int) error) {
-	for ctx.Err() == nil && !lifecycle.HistoryLong(ctx) {
-		if err := workflow.Await(ctx, func() bool { return q.running < window }); err != nil {
-			break
-		}
+// sideBySide works on questions as long as there are more.
+func (q *qa) sideBySide(ctx workflow.Context, size int, more func() (int, bool), work func(workflow.Context, int) error) {
+	q.window.Room = func() bool { return q.window.Running < size }
+	q.window.Run(ctx, func(workflow.Context) func(workflow.Context) {
 		question, ok := more()
 		if !ok {
-			break
+			return nil
 		}
-		q.running++
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			q.end(ctx, question, work(ctx, question))
-		})
-	}
-	clean, _ := workflow.NewDisconnectedContext(ctx)
-	_ = workflow.Await(clean, func() bool { return q.running == 0 }) // the context is never cancelled
+		return func(ctx workflow.Context) { q.end(ctx, question, work(ctx, question)) }
+	})
 }
 
 // end counts a question's outcome. One that takes everything has none yet.
@@ -192,8 +185,6 @@ func (q *qa) end(ctx workflow.Context, question int, err error) {
 		delete(q.SoFar, question)
 		q.Succeeded++
 	}
-	q.running-- // its record is written: nobody need wait for it any more
-	q.show(ctx)
 }
 
 // cutOff leaves a question to get its outcome when the books are closed.
@@ -216,7 +207,7 @@ func (q *qa) show(ctx workflow.Context) {
 	done := q.Succeeded + q.Failed
 	q.run.Advance(ctx, q.Work/max(q.Expected, 1), task.Counts{
 		Total: q.Plan.Questions, Succeeded: q.Succeeded, Failed: q.Failed,
-		Running: q.running, Pending: q.Plan.Questions - done - q.running,
+		Running: q.window.Running, Pending: q.Plan.Questions - done - q.window.Running,
 	})
 }
 

@@ -64,6 +64,7 @@ type Carry struct {
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		r := &replays{run: run}
+		r.window.Room, r.window.After = func() bool { return r.window.Running < replaysAtOnce }, r.show
 		if start.Carry != nil {
 			r.Carry = *start.Carry
 		}
@@ -74,9 +75,9 @@ func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error)
 // replays is a bulk replay at work.
 type replays struct {
 	Carry
-	run     *lifecycle.Run
-	running int
-	turns   turns
+	run    *lifecycle.Run
+	window lifecycle.Window
+	turns  turns
 }
 
 func (r *replays) Do(ctx workflow.Context) error {
@@ -104,21 +105,17 @@ func (r *replays) Do(ctx workflow.Context) error {
 
 // upTo starts replays up to one, at the rate that was asked for, and waits for their ends. A run whose history grows long starts no more.
 func (r *replays) upTo(ctx workflow.Context, end int) {
-	for r.Next < end && ctx.Err() == nil && !lifecycle.HistoryLong(ctx) {
-		if workflow.Await(ctx, func() bool { return r.running < replaysAtOnce }) != nil || r.turn(ctx) != nil || lifecycle.WaitUnpaused(ctx) != nil {
-			break
+	r.window.Run(ctx, func(ctx workflow.Context) func(workflow.Context) {
+		if r.Next == end || r.turn(ctx) != nil || lifecycle.WaitUnpaused(ctx) != nil {
+			return nil
 		}
 		n := r.Next
 		r.Next++
-		r.running++
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			r.one(ctx, n)
-			r.running--
+		return func(ctx workflow.Context) {
 			r.show(ctx)
-		})
-		r.show(ctx)
-	}
-	_ = workflow.Await(ctx, func() bool { return r.running == 0 }) // a cancel leaves those that run
+			r.one(ctx, n)
+		}
+	})
 }
 
 // every is the time between two replays, at the rate that was asked for.
@@ -230,6 +227,6 @@ func (r *replays) begin(ctx workflow.Context, ready activities.Ready) (workflow.
 func (r *replays) show(ctx workflow.Context) {
 	total := len(r.Plan.IDs)
 	r.run.Advance(ctx, float64(r.Succeeded+r.Failed)/float64(total), task.Counts{
-		Total: total, Succeeded: r.Succeeded, Failed: r.Failed, Running: r.running, Pending: total - r.Succeeded - r.Failed - r.running,
+		Total: total, Succeeded: r.Succeeded, Failed: r.Failed, Running: r.window.Running, Pending: total - r.Succeeded - r.Failed - r.window.Running,
 	})
 }

@@ -80,8 +80,8 @@ func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error)
 // batch is a task over rows at work.
 type batch struct {
 	Carry
-	run     *lifecycle.Run
-	running int
+	run    *lifecycle.Run
+	shards lifecycle.Window
 }
 
 func (b *batch) Do(ctx workflow.Context) error {
@@ -90,22 +90,15 @@ func (b *batch) Do(ctx workflow.Context) error {
 			return err
 		}
 	}
-	for b.Next < b.Plan.Shards && ctx.Err() == nil && !lifecycle.HistoryLong(ctx) {
-		if err := workflow.Await(ctx, func() bool { return b.running < b.window() }); err != nil {
-			break // the task stops; what runs is told by its own context
+	b.shards.Room = func() bool { return b.shards.Running < b.window() }
+	b.shards.Run(ctx, func(workflow.Context) func(workflow.Context) {
+		if b.Next == b.Plan.Shards {
+			return nil
 		}
 		n := b.Next
 		b.Next++
-		b.running++
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			b.shard(ctx, n)
-			b.running--
-		})
-	}
-	clean, _ := workflow.NewDisconnectedContext(ctx)
-	if err := workflow.Await(clean, func() bool { return b.running == 0 }); err != nil {
-		return err
-	}
+		return func(ctx workflow.Context) { b.shard(ctx, n) }
+	})
 	if b.Next < b.Plan.Shards && ctx.Err() == nil {
 		return lifecycle.ContinueAsNew(ctx, b.run, &b.Carry)
 	}
@@ -126,7 +119,7 @@ func (b *batch) window() int {
 	if b.run.Facts.Budget == 0 {
 		return shardsAtOnce
 	}
-	ended, spent := b.Next-b.running, b.run.SpentMoney()
+	ended, spent := b.Next-b.shards.Running, b.run.SpentMoney()
 	switch {
 	case ended == 0:
 		return 1

@@ -79,26 +79,18 @@ func RunGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 	g.calls = workflow.NewSemaphore(ctx, int64(g.window))
 	g.report.Number = start.Number
 	weights := start.Group.Weights
-	all := workflow.NewWaitGroup(ctx)
 	next := g.report.Succeeded + g.report.Failed // documents are taken in order, and none is left open between runs
-	for next < len(weights) && ctx.Err() == nil && !lifecycle.HistoryLong(ctx) {
-		if err := workflow.Await(ctx, func() bool { return g.inHand < g.window }); err != nil {
-			break // cancelled
+	batches := lifecycle.Window{Room: func() bool { return g.inHand < g.window }}
+	batches.Run(ctx, func(workflow.Context) func(workflow.Context) {
+		if next == len(weights) {
+			return nil
 		}
-		handful := g.handful(next)
-		next += len(handful)
-		if handful = g.toDo(handful); len(handful) == 0 {
-			continue
-		}
-		g.report.Running += len(handful)
-		all.Add(1)
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer all.Done()
-			g.take(ctx, handful)
-		})
-	}
-	clean, _ := workflow.NewDisconnectedContext(ctx)
-	all.Wait(clean)
+		batch := g.batch(next)
+		next += len(batch)
+		batch = g.dropKept(batch)
+		g.report.Running += len(batch)
+		return func(ctx workflow.Context) { g.take(ctx, batch) }
+	})
 	if next < len(weights) && ctx.Err() == nil && lifecycle.DrainSignals(ctx) == nil {
 		start.Done, start.Shut, start.Budget = g.report, gate.Closed, lifecycle.BudgetLeft(start.Budget, lifecycle.Money(g.spent))
 		return GroupReport{}, workflow.NewContinueAsNewError(ctx, summaryGroup, start)
@@ -119,8 +111,8 @@ type group struct {
 	news   lifecycle.Throttle
 }
 
-// handful gives the documents from one on that are read together.
-func (g *group) handful(from int) []*groupDocument {
+// batch returns the documents from an index on that are read together.
+func (g *group) batch(from int) []*groupDocument {
 	var docs []*groupDocument
 	for i := from; i < from+documents.BatchSize(g.start.Group.Weights[from:]); i++ {
 		d := &groupDocument{group: g, index: g.start.Group.From + i, weight: float64(g.start.Group.Weights[i])}
@@ -131,9 +123,9 @@ func (g *group) handful(from int) []*groupDocument {
 	return docs
 }
 
-// toDo leaves out the documents that are kept of the task that is run again: they have their outcome.
-func (g *group) toDo(handful []*groupDocument) (left []*groupDocument) {
-	for _, d := range handful {
+// dropKept leaves out the documents that are kept of the replayed task: they have their outcome.
+func (g *group) dropKept(batch []*groupDocument) (left []*groupDocument) {
+	for _, d := range batch {
 		if d.weight == 0 {
 			g.report.Succeeded++
 		} else {

@@ -118,25 +118,20 @@ func (s *summary) plan(ctx workflow.Context) error {
 // no more of them, and goes on in a new run when those at work have ended.
 func (s *summary) groups(ctx workflow.Context) error {
 	lifecycle.Listen(ctx, record.SignalGroup, func(report GroupReport) { s.hear(ctx, report) })
-	running := 0
-	for s.Next < len(s.Plan.Groups) && ctx.Err() == nil && !lifecycle.HistoryLong(ctx) {
-		if err := workflow.Await(ctx, func() bool { return running < s.groupsAtOnce() }); err != nil {
-			break // the task stops; what runs is told by its own context
+	window := lifecycle.Window{}
+	window.Room = func() bool { return window.Running < s.groupsAtOnce() }
+	window.Run(ctx, func(workflow.Context) func(workflow.Context) {
+		if s.Next == len(s.Plan.Groups) {
+			return nil
 		}
 		n := s.Next
 		s.Next++
-		running++
-		workflow.Go(ctx, func(ctx workflow.Context) {
+		return func(ctx workflow.Context) {
 			if lifecycle.WaitUnpaused(ctx) == nil {
 				s.group(ctx, n)
 			}
-			running--
-		})
-	}
-	clean, _ := workflow.NewDisconnectedContext(ctx)
-	if err := workflow.Await(clean, func() bool { return running == 0 }); err != nil {
-		return err
-	}
+		}
+	})
 	if s.Next < len(s.Plan.Groups) && ctx.Err() == nil {
 		return lifecycle.ContinueAsNew(ctx, s.run, &s.Carry)
 	}
