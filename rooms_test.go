@@ -100,7 +100,7 @@ func TestRooms_lockedDoors(t *testing.T) {
 }
 
 // kinds are the folders of workflows and activities that belong to one kind each, or to the notifications.
-var kinds = []string{"summary", "qa", "agent", "video", "rows", "replay", "notify"}
+var kinds = []string{"summary", "qa", "agent", "video", "rows", "translate", "replay", "notify"}
 
 // A kind knows neither another kind nor, from what the kinds share, any kind.
 func TestRooms_kindsDoNotKnowEachOther(t *testing.T) {

@@ -46,7 +46,8 @@ func TestRecord(t *testing.T) {
 			"ended": func(s *stack) string { return recordTold(s) + ".ended" },
 			"again": recordAgain,
 		},
-		"replay": {"bulk": recordBulk},
+		"replay":    {"bulk": recordBulk},
+		"translate": {"parts": recordTranslation},
 		"agent": {
 			"approval":  recordApproval,
 			"child":     recordChild,
@@ -73,6 +74,10 @@ func TestRecord(t *testing.T) {
 			}
 		}
 	}
+}
+
+func recordTranslation(s *stack) string {
+	return s.finish(s.begin("translate", map[string]any{"documents": []task.Document{{Text: strings.Repeat("The keeper lit the lamp above the sea. ", 80)}, {Text: "A note."}}, "language": "German"}, nil)).ID
 }
 
 func recordDigest(s *stack) string {

@@ -12,13 +12,14 @@ import (
 	"longhaul/workflows/replay"
 	"longhaul/workflows/rows"
 	"longhaul/workflows/summary"
+	"longhaul/workflows/translate"
 	"longhaul/workflows/video"
 )
 
 // Kinds lists every kind that this build can run. A new kind is one line here.
 func Kinds() []lifecycle.Kind {
 	return []lifecycle.Kind{
-		summary.Kind(), agent.Kind(), qa.Kind(), video.Kind(), rows.Generate(), rows.Classify(), rows.Embed(), replay.Kind(),
+		summary.Kind(), agent.Kind(), qa.Kind(), video.Kind(), rows.Generate(), rows.Classify(), rows.Embed(), translate.Kind(), replay.Kind(),
 	}
 }
 
@@ -51,4 +52,17 @@ func Activities(p activities.Parts) map[string]map[string]any {
 		all = append(all, kind.Activities(p))
 	}
 	return activities.ByQueue(all)
+}
+
+// Simulate answers a prompt as the simulated model, if it is a prompt of a kind that simulates its own.
+func Simulate(system, user string) (answer string, ok bool) {
+	for _, kind := range Kinds() {
+		if kind.Simulate == nil {
+			continue
+		}
+		if answer, ok := kind.Simulate(system, user); ok {
+			return answer, true
+		}
+	}
+	return "", false
 }

@@ -54,13 +54,13 @@ func TestActivityNames(t *testing.T) {
 	}
 	require.Equal(t, map[string][]string{
 		record.QueueDocuments: {
-			"EndReplay", "FailItem", "FailQuestion", "FailVideo", "FetchDocument", "FetchRows", "FinishAgent", "FinishQA", "FinishReplays", "FinishRows",
-			"FinishSummary", "FinishVideo", "HalvePart", "NoteReplay", "OpenLibrary", "PauseCalls", "PlanDocuments", "PlanReplays", "PlanRows", "PlanSummary",
-			"PlanVideo", "PrepareAgent", "PrepareChild", "PrepareReplay", "ReadDocuments", "WriteDeadLetter",
+			"EndReplay", "FailItem", "FailQuestion", "FailTranslation", "FailVideo", "FetchDocument", "FetchRows", "FinishAgent", "FinishQA", "FinishReplays", "FinishRows",
+			"FinishSummary", "FinishTranslation", "FinishVideo", "HalvePart", "NoteReplay", "OpenLibrary", "PauseCalls", "PlanDocuments", "PlanReplays", "PlanRows", "PlanSummary",
+			"PlanTranslation", "PlanVideo", "PrepareAgent", "PrepareChild", "PrepareReplay", "ReadDocuments", "StoreTranslation", "WriteDeadLetter",
 		},
 		record.QueueLLM: {
 			"AgentTurn", "AnswerQuestion", "CombineAnswers", "CombineFindings", "CompactConversation", "DigestItems", "EmbedPassages", "EmbedQuestions",
-			"RunRows", "SearchPart", "SummarisePart",
+			"RunRows", "SearchPart", "SummarisePart", "TranslatePart",
 		},
 		record.QueueTools: {"RunTool"},
 		record.QueueVideo: {"FetchVideo", "StopVideo", "SubmitVideo", "WatchVideo"},
@@ -101,7 +101,7 @@ func TestStoredNames(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary", "agent", "qa", "video", "generate", "classify", "embed", "replay"}, kinds)
+	require.Equal(t, []string{"summary", "agent", "qa", "video", "generate", "classify", "embed", "translate", "replay"}, kinds)
 	require.Equal(t, "task_x.group-7", record.GroupID("task_x", 7))
 	require.Equal(t, []string{"facts", "state", "status", "input", "pause", "group_progress", "video_hint"}, []string{
 		record.MemoFacts, record.MemoState, record.QueryStatus, record.SignalInput, record.SignalPause, record.SignalGroup, record.SignalVideoHint,

@@ -56,7 +56,7 @@ func (a *Activities) PlanVideo(ctx context.Context, req record.PlanRequest) (Vid
 	if plan.Kept, err = a.Results.KeepItems(ctx, req.Task, len(in.Prompts)); err != nil {
 		return VideoPlan{}, err
 	}
-	return plan, a.keepFiles(ctx, req.Task, plan.Kept)
+	return plan, a.Results.KeepArtifacts(ctx, req.Task, plan.Kept)
 }
 
 // order is one video as the ledger knows it: a picture by its file, and take tells those apart that are asked for

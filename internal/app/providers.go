@@ -12,6 +12,7 @@ import (
 	"longhaul/internal/metrics"
 	"longhaul/internal/record"
 	"longhaul/internal/router"
+	"longhaul/workflows"
 )
 
 // router makes the table of who answers for a model, without the means to ask anybody.
@@ -63,7 +64,7 @@ func (a *App) connect(ctx context.Context, r *router.Router) (gates []gate, end 
 	end = func() {}
 	for i, p := range a.Config.LLM.All() {
 		if p.BaseURL == "" {
-			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
+			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{Answer: workflows.Simulate}); err != nil {
 				return nil, nil, fmt.Errorf("start the simulated model: %w", err)
 			}
 			a.Log.Warn("no model provider is configured: answers are simulated; set OPENAI_API_KEY for real ones")

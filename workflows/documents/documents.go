@@ -42,29 +42,48 @@ func ReadAll(ctx workflow.Context, steps Steps, t record.TaskRef, inputKey strin
 	if err := workflow.ExecuteActivity(lifecycle.DocumentWork(ctx, steps.Fetch, "plan the documents"), library.PlanDocuments, plan).Get(ctx, &groups); err != nil {
 		return nil, err
 	}
-	var requests []activities.ReadRequest
-	var urls []int
-	for n, g := range groups {
-		urls = append(urls, g.URLs...)
-		for i := 0; i < len(g.Weights); {
-			req := activities.ReadRequest{Task: t, Group: n}
-			for range BatchSize(g.Weights[i:]) {
-				req.Indexes = append(req.Indexes, g.From+i)
-				i++
-			}
-			requests = append(requests, req)
-		}
-	}
+	requests, urls := Batches(t, groups)
 	texts := make([][]activities.Document, len(requests))
 	errs := lifecycle.Each(ctx, readAtOnce, len(requests), func(ctx workflow.Context, i int) (err error) {
-		texts[i], err = readBatch(ctx, steps, requests[i], urls)
+		texts[i], err = ReadBatch(ctx, steps, requests[i], urls)
 		return err
 	})
 	return slices.Concat(texts...), lifecycle.FirstError(errs)
 }
 
+// Batches shares documents out to reads of about equal size, and lists the documents that must be fetched first. A
+// document without weight is left out: it is kept of the replayed task.
+func Batches(t record.TaskRef, groups []activities.Group) (batches []activities.ReadRequest, urls []int) {
+	for n, g := range groups {
+		urls = append(urls, g.URLs...)
+		for i := 0; i < len(g.Weights); {
+			req := activities.ReadRequest{Task: t, Group: n}
+			for range BatchSize(g.Weights[i:]) {
+				if g.Weights[i] > 0 {
+					req.Indexes = append(req.Indexes, g.From+i)
+				}
+				i++
+			}
+			if len(req.Indexes) > 0 {
+				batches = append(batches, req)
+			}
+		}
+	}
+	return batches, urls
+}
+
+// MaxHalvings is how often a part is halved at most: a part of 8,000 tokens comes down to 125.
+const MaxHalvings = 6
+
+// Halve cuts a part that a model finds too long in two. A part of one sentence stays one.
+func Halve(ctx workflow.Context, step string, req activities.HalveRequest) (halves []activities.Part, err error) {
+	options := lifecycle.DocumentWork(ctx, step, fmt.Sprintf("halve a part of document %d", req.Index+1))
+	err = workflow.ExecuteActivity(options, library.HalvePart, req).Get(ctx, &halves)
+	return halves, err
+}
+
 // readHandful fetches those of a handful that are at an address, and reads all that could be had.
-func readBatch(ctx workflow.Context, steps Steps, req activities.ReadRequest, urls []int) ([]activities.Document, error) {
+func ReadBatch(ctx workflow.Context, steps Steps, req activities.ReadRequest, urls []int) ([]activities.Document, error) {
 	documents := make([]activities.Document, len(req.Indexes))
 	errs := lifecycle.Each(ctx, len(req.Indexes), len(req.Indexes), func(ctx workflow.Context, i int) error {
 		if !slices.Contains(urls, req.Indexes[i]) {

@@ -27,6 +27,10 @@ type Kind struct {
 	Workflow   any                                      // func(workflow.Context, record.Start[Carry]) (record.Ending, error)
 	Children   map[string]any                           // child workflows by type
 	Activities func(activities.Parts) activities.Queued // builds its activities
+
+	// Simulate answers a prompt as the simulated model; ok is false for prompts of other kinds. Nil leaves the prompts to
+	// internal/llm/simulated.
+	Simulate func(system, user string) (answer string, ok bool)
 }
 
 // Input is what the input of every kind can do.

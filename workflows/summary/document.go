@@ -7,10 +7,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities/call"
-	"longhaul/activities/documents"
+	docs "longhaul/activities/documents"
 	"longhaul/activities/results"
 	activities "longhaul/activities/summary"
 	"longhaul/internal/task"
+	"longhaul/workflows/documents"
 	"longhaul/workflows/lifecycle"
 )
 
@@ -44,7 +45,7 @@ func (d *groupDocument) end(ctx workflow.Context, err error) {
 }
 
 // summarise takes a document that was read to its summary.
-func (d *groupDocument) summarise(ctx workflow.Context, read documents.Document) error {
+func (d *groupDocument) summarise(ctx workflow.Context, read docs.Document) error {
 	d.label, d.so.Parts = task.Brief(read.Label), len(read.Ends)
 	if read.Error != nil {
 		read.Error.Step = lifecycle.StepExtract
@@ -67,8 +68,8 @@ func (d *groupDocument) hold(places int) {
 
 // completeShort summarises a document of one part: the call completes it, unless the part turns out to be
 // too long for the model.
-func (d *groupDocument) completeShort(ctx workflow.Context, read documents.Document) error {
-	part := documents.Part{End: read.Ends[0]}
+func (d *groupDocument) completeShort(ctx workflow.Context, read docs.Document) error {
+	part := docs.Part{End: read.Ends[0]}
 	so := d.so
 	_, err := d.askPart(ctx, part, 1, 1, &so)
 	if !lifecycle.TooLong(err) {
@@ -83,11 +84,11 @@ func (d *groupDocument) completeShort(ctx workflow.Context, read documents.Docum
 
 // completeLong summarises every part and combines the summaries. A part that cannot be summarised is named
 // in the result, as long as others can.
-func (d *groupDocument) completeLong(ctx workflow.Context, read documents.Document) error {
+func (d *groupDocument) completeLong(ctx workflow.Context, read docs.Document) error {
 	answers := make([][]string, len(read.Ends))
 	errs := lifecycle.Each(ctx, len(read.Ends), len(read.Ends), func(ctx workflow.Context, i int) (err error) {
 		defer func() { d.hold(d.places - 1) }()
-		part := documents.Part{End: read.Ends[i]}
+		part := docs.Part{End: read.Ends[i]}
 		if i > 0 {
 			part.Start = read.Ends[i-1]
 		}
@@ -104,11 +105,8 @@ func (d *groupDocument) completeLong(ctx workflow.Context, read documents.Docume
 	return d.finish(ctx, slices.Concat(answers...))
 }
 
-// deepest is how often a part is halved: a part of 8,000 tokens comes down to 125.
-const deepest = 6
-
 // mapped summarises a part, in halves if it is too long for the model.
-func (d *groupDocument) mapped(ctx workflow.Context, part documents.Part, number, of, depth int) ([]string, error) {
+func (d *groupDocument) mapped(ctx workflow.Context, part docs.Part, number, of, depth int) ([]string, error) {
 	answer, err := d.askPart(ctx, part, number, of, nil)
 	if lifecycle.TooLong(err) {
 		return d.halves(ctx, part, number, of, depth, err)
@@ -119,13 +117,12 @@ func (d *groupDocument) mapped(ctx workflow.Context, part documents.Part, number
 	return []string{answer.Key}, nil
 }
 
-func (d *groupDocument) halves(ctx workflow.Context, part documents.Part, number, of, depth int, why error) ([]string, error) {
-	if depth == deepest {
+func (d *groupDocument) halves(ctx workflow.Context, part docs.Part, number, of, depth int, why error) ([]string, error) {
+	if depth == documents.MaxHalvings {
 		return nil, why
 	}
-	var halves []documents.Part
-	req := documents.HalveRequest{Task: d.group.start.Task, Index: d.index, Part: part}
-	if err := workflow.ExecuteActivity(lifecycle.DocumentWork(ctx, stepSummarise, "halve a part of "+d.label), library.HalvePart, req).Get(ctx, &halves); err != nil {
+	halves, err := documents.Halve(ctx, stepSummarise, docs.HalveRequest{Task: d.group.start.Task, Index: d.index, Part: part})
+	if err != nil {
 		return nil, err
 	}
 	if len(halves) < 2 {
@@ -143,7 +140,7 @@ func (d *groupDocument) halves(ctx workflow.Context, part documents.Part, number
 }
 
 // askPart is one model call for one stretch of text. With so it completes the document.
-func (d *groupDocument) askPart(ctx workflow.Context, part documents.Part, number, of int, so *results.ItemSoFar) (call.Answer, error) {
+func (d *groupDocument) askPart(ctx workflow.Context, part docs.Part, number, of int, so *results.ItemSoFar) (call.Answer, error) {
 	about := "summarise " + d.label
 	if of > 1 {
 		about = fmt.Sprintf("%s, part %d of %d", about, number, of)

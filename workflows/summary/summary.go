@@ -6,7 +6,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities/call"
-	docs "longhaul/activities/documents"
 	"longhaul/activities/results"
 	activities "longhaul/activities/summary"
 	"longhaul/internal/record"
@@ -23,11 +22,7 @@ const (
 
 var steps = []string{lifecycle.StepFetch, lifecycle.StepExtract, stepSummarise, stepDigest, lifecycle.StepStore}
 
-// Names of activities; never called.
-var (
-	do      *activities.Activities
-	library *docs.Library
-)
+var do *activities.Activities // names activities; never called
 
 // readingSteps are the steps that fetching and reading belong to.
 var readingSteps = documents.Steps{Fetch: lifecycle.StepFetch, Read: lifecycle.StepExtract}

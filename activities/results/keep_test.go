@@ -1,4 +1,4 @@
-package video
+package results
 
 import (
 	"encoding/json"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/activities/results"
 	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/storage/storagetest"
@@ -76,8 +75,7 @@ func TestKeep_sideBySide(t *testing.T) {
 	}
 	reset(0)
 	bucket := storagetest.Remote(t, func(h http.Handler) http.Handler { store.Handler = h; return store })
-	itemStore := &results.Store{Bucket: bucket}
-	a := &Activities{Bucket: bucket, Results: itemStore}
+	a := &Store{Bucket: bucket}
 	const items = 24
 	old := record.TaskRef{ID: "task_old"}
 	for i := range items {
@@ -87,21 +85,21 @@ func TestKeep_sideBySide(t *testing.T) {
 		if i == 3 {
 			item = task.Item{Index: i, Status: task.ItemFailed}
 		}
-		require.NoError(t, itemStore.WriteItem(t.Context(), old, item))
+		require.NoError(t, a.WriteItem(t.Context(), old, item))
 	}
 	of := record.TaskRef{ID: "task_new", Keep: &record.Kept{ID: old.ID}}
 	reset(8)
-	kept, err := itemStore.KeepItems(t.Context(), of, items)
+	kept, err := a.KeepItems(t.Context(), of, items)
 	require.NoError(t, err)
 	require.Len(t, kept, items-1)
 	require.IsIncreasing(t, kept)
 	require.NotContains(t, kept, 3)
 	reset(8)
-	require.NoError(t, a.keepFiles(t.Context(), of, kept))
+	require.NoError(t, a.KeepArtifacts(t.Context(), of, kept))
 
 	reset(0)
 	for _, i := range kept {
-		item, err := itemStore.ReadItem(t.Context(), of, i)
+		item, err := a.ReadItem(t.Context(), of, i)
 		require.NoError(t, err)
 		require.True(t, item.Cached)
 		require.Zero(t, item.Attempts)
