@@ -5,25 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/browsertest"
 	"longhaul/internal/video"
 )
-
-func chromium() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
-}
 
 // play is a page that plays a film to its end and then tells how it was.
 const play = `<video muted src="/film"></video><script>
@@ -43,21 +33,7 @@ window.played = new Promise((done, fail) => {
 // TestBrowserPlays: a browser plays the film of the simulated provider to its end.
 func TestBrowserPlays(t *testing.T) {
 	t.Parallel()
-	path := chromium()
-	if path == "" && os.Getenv("CI") == "true" {
-		t.Fatal("no chromium in PATH: the films must be tested here; apt-get install chromium")
-	}
-	if path == "" {
-		t.Skip("no chromium in PATH: the films are not tested; apt-get install chromium")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-gpu", true),
-		chromedp.Flag("autoplay-policy", "no-user-gesture-required"), chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
-	process, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	ctx, closeTab := chromedp.NewContext(process)
-	t.Cleanup(closeTab)
-
+	ctx := browsertest.Start(t, map[string]any{"autoplay-policy": "no-user-gesture-required"})
 	c, _ := start(t, -1)
 	job, err := c.Start(t.Context(), video.Request{Prompt: "a quiet sea", Seconds: 2, Aspect: "9:16"})
 	require.NoError(t, err)
