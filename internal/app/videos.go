@@ -19,7 +19,7 @@ const (
 	videoEvery = 2 * time.Second
 )
 
-// videos makes the means to render videos, and their lane. Where no provider is configured, one of our own draws them; call end
+// videos makes the means to render videos, and their lane. Where no provider is configured, the built-in one sends sample films; call end
 // when no more are rendered.
 func (a *App) videos(ctx context.Context) (renderer activities.Renderer, door gate, end func(), err error) {
 	cfg := a.Config.Video
@@ -29,7 +29,7 @@ func (a *App) videos(ctx context.Context) (renderer activities.Renderer, door ga
 		if cfg.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
 			return renderer, door, nil, fmt.Errorf("start the simulated renderer: %w", err)
 		}
-		a.Log.Info("no provider of videos is configured: short films are drawn by the built-in renderer")
+		a.Log.Info("no provider of videos is configured: the built-in renderer sends sample films")
 	}
 	client, err := wire.New(wire.Config{
 		Name: cfg.Provider, BaseURL: cfg.BaseURL, Key: cfg.Key.Reveal(), Dialect: cfg.Dialect, Profile: cfg.Profile,
