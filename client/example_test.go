@@ -65,7 +65,8 @@ func Example() {
 	fmt.Println(done.Status, done.Outcome)
 	fmt.Println(result.Documents[0].Summary)
 	// Output:
-	// succeeded partial The harbour was rebuilt in 1911.
+	// succeeded partial
+	// The harbour was rebuilt in 1911.
 }
 
 // An error has a code to decide by, and names the fields that are wrong.
@@ -84,7 +85,8 @@ func ExampleError() {
 		}
 	}
 	// Output:
-	// /input/documents /input/words
+	// /input/documents
+	// /input/words
 }
 
 // Items that failed say why.
