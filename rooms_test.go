@@ -53,8 +53,15 @@ var shut = map[string][]string{
 	"internal/engine": {module + "/api", module + "/internal/app", module + "/internal/config", "github.com/gin-gonic/gin"},
 
 	"api":     {module + "/activities", module + "/workflows", "go.temporal.io"},
-	"client":  {module + "/api", module + "/activities", module + "/workflows", module + "/internal/engine", module + "/internal/app", "go.temporal.io"},
-	"starter": {module + "/activities", module + "/workflows", module + "/internal/engine", "go.temporal.io", "github.com/gin-gonic/gin"},
+	"client":  {"github.com", "golang.org", "go.temporal.io"}, // so a program that uses it needs no other module
+	"starter": {"net/http", "go.temporal.io", "github.com/gin-gonic/gin"},
+}
+
+// only says what a room may import of this module, tests aside.
+var only = map[string][]string{
+	"client":   {module + "/internal/task"},
+	"starter":  {module + "/client"},
+	"examples": {module + "/client"},
 }
 
 // outOf locks a room of technology against the rooms above it and against what else is named.
@@ -92,7 +99,7 @@ func TestRooms_lockedDoors(t *testing.T) {
 			}
 			for _, imported := range file.imports {
 				for _, door := range locked {
-					require.False(t, within(imported, door), "%s imports %s: the room %s must not know it", file.path, imported, room)
+					require.False(t, within(imported, door) && !slices.Contains(only[room], imported), "%s imports %s: the room %s must not know it", file.path, imported, room)
 				}
 			}
 		}
@@ -116,6 +123,18 @@ func TestRooms_kindsDoNotKnowEachOther(t *testing.T) {
 					allowed := kind == own || kind == "notify" && own == "lifecycle"
 					of := within(imported, module+"/workflows/"+kind) || within(imported, module+"/activities/"+kind)
 					require.False(t, of && !allowed, "%s imports %s: what two kinds need goes down, to lifecycle, call, documents or results", file.path, imported)
+				}
+			}
+		}
+	}
+}
+
+func TestRooms_onlyTheseDoors(t *testing.T) {
+	for _, file := range sources(t) {
+		for room, doors := range only {
+			for _, imported := range file.imports {
+				if within(file.path, room) && within(imported, module) {
+					require.Contains(t, doors, imported, "%s imports %s: of this module the room %s may import nothing but %v", file.path, imported, room, doors)
 				}
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// A replay whose answer was lost is asked for again under its key, and starts one task. Without one it has a key of its own,
-// for what net/http repeats.
+// A replay whose answer is lost may be repeated with its key, and starts one task. Without a key it gets a random one, because
+// net/http may repeat the request.
 func TestReplay_answerLost(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -19,11 +19,11 @@ func TestReplay_answerLost(t *testing.T) {
 		"many": {"dead", "replay", "--kind", "summary"},
 	} {
 		d := newDesk(t, nil)
-		d.lose()
+		d.loseFirstAnswer()
 		_, _, err := d.tasks.Create(t.Context(), task.Draft{Tenant: "default", Kind: "summary"})
 		require.NoError(t, err)
 		d.tasks.Succeed("task-1", "{}", task.Full)
-		keyed := append(args, "--idempotency-key", "again")
+		keyed := append(args, "--idempotency-key", "replay-1")
 		code, _, errOut := d.run(keyed...)
 		require.Equal(t, exitUnreachable, code, name+errOut)
 		code, out, errOut := d.run(keyed...)
@@ -36,11 +36,11 @@ func TestReplay_answerLost(t *testing.T) {
 	}
 }
 
-// lose puts a front before the API that does the first POST and loses its answer.
-func (d *desk) lose() {
+// loseFirstAnswer puts a proxy in proxy of the API that forwards the first POST and drops its answer.
+func (d *desk) loseFirstAnswer() {
 	api := d.srv.Config.Handler
 	lost := false
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && !lost {
 			lost = true
 			api.ServeHTTP(httptest.NewRecorder(), r)
@@ -48,6 +48,6 @@ func (d *desk) lose() {
 		}
 		api.ServeHTTP(w, r)
 	}))
-	d.t.Cleanup(front.Close)
-	d.srv = front
+	d.t.Cleanup(proxy.Close)
+	d.srv = proxy
 }
