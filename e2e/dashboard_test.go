@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -61,11 +62,12 @@ func TestDashboard_everyKind(t *testing.T) {
 	var kinds task.Page[task.KindInfo]
 	_, answer := s.get("/v1/kinds")
 	require.NoError(t, json.Unmarshal([]byte(answer), &kinds))
-	require.Len(t, kinds.Data, 8)
+	ran := 0
 	for _, kind := range kinds.Data {
 		if kind.Name == "replay" { // TestDashboard_everyAction replays a task
 			continue
 		}
+		ran++
 		w.Visit("/new/" + kind.Name)
 		w.Click("#example")
 		w.Click("#submit")
@@ -74,8 +76,8 @@ func TestDashboard_everyKind(t *testing.T) {
 		require.Equal(t, task.Succeeded, s.finish(w.Text("#task-id")).Status, kind.Name)
 	}
 	w.Visit("/")
-	w.Until("document.querySelectorAll('tbody tr .state.succeeded').length === 7")
-	w.Until("document.querySelectorAll('tbody tr .headline').length === 7")
+	w.Until(fmt.Sprintf("document.querySelectorAll('tbody tr .state.succeeded').length === %d", ran))
+	w.Until(fmt.Sprintf("document.querySelectorAll('tbody tr .headline').length === %d", ran))
 	require.Contains(t, w.Text("tbody"), "Summarise note")
 	w.Visit("/system")
 	w.Until("document.querySelectorAll('#workers tbody tr').length === 1")

@@ -42,3 +42,16 @@ func TestExample_trip(t *testing.T) {
 	require.Contains(t, s.provider.Calls()[1].Results[0], "Hotel do Monte")
 	require.Equal(t, 3, s.provider.Counts().Total)
 }
+
+// examples/go-client, a module of its own, prints a refused field, a result, and a replay that makes no call.
+func TestExample_goClient(t *testing.T) {
+	s := newStack(t)
+	program := exec.CommandContext(t.Context(), "go", "run", "-C", "../examples/go-client", ".")
+	program.Env = append(os.Environ(), "LONGHAUL_API=http://"+s.address)
+	out, err := program.CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, want := range []string{"refused: /input/language ", "\nsucceeded 100%, 2 of 2\n", "\nharbour: ", "\nbridge: ", "\nreplay: succeeded, 0 requests after 2 before\n"} {
+		require.Contains(t, string(out), want)
+	}
+	require.Equal(t, 2, s.provider.Counts().Total, "one call for each document and none for the replay")
+}

@@ -12,15 +12,15 @@ import (
 
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/localtemporal"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // requireShortHistories checks that every run of a task and its groups has fewer than 10,000 events and 5 MB.
 func (s *stack) requireShortHistories(id string, groups int) {
 	ids := []string{id}
 	for n := range groups {
-		ids = append(ids, workflows.GroupID(id, n))
+		ids = append(ids, record.GroupID(id, n))
 	}
 	var most int64
 	for _, workflow := range ids {

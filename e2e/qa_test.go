@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/activities"
+	qaacts "longhaul/activities/qa"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/localtemporal"
 	"longhaul/internal/task"
@@ -21,7 +21,7 @@ import (
 // submitQA starts a QA task and returns its id.
 func (s *stack) submitQA(in task.QAInput) string { return s.begin("qa", in, nil) }
 
-func (s *stack) qaAnswers(id string) (out activities.QAOutput) {
+func (s *stack) qaAnswers(id string) (out qaacts.QAOutput) {
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)
 	require.NoError(s.t, json.Unmarshal([]byte(body), &out))

@@ -20,19 +20,19 @@ import (
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/localtemporal"
 	"longhaul/internal/notify/notifytest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // historiesDir is where the replay test reads histories: one folder for each kind.
 const historiesDir = "../workflows/testdata/histories"
 
-var record = flag.String("record", "", "record the histories of a kind, or of all kinds")
+var recordKind = flag.String("record", "", "record the histories of a kind, or of all kinds")
 
 // TestRecord runs tasks of every shape and saves their histories for the replay test. Record with the deployed code: a
 // history of a branch proves nothing about it.
 func TestRecord(t *testing.T) {
-	if *record == "" {
+	if *recordKind == "" {
 		t.Skip("run by make record")
 	}
 	shapes := map[string]map[string]func(*stack) string{
@@ -50,7 +50,8 @@ func TestRecord(t *testing.T) {
 			"ended": func(s *stack) string { return recordTold(s) + ".ended" },
 			"again": recordAgain,
 		},
-		"replay": {"bulk": recordBulk},
+		"replay":    {"bulk": recordBulk},
+		"translate": {"parts": recordTranslation},
 		"agent": {
 			"approval":  recordApproval,
 			"child":     recordChild,
@@ -65,7 +66,7 @@ func TestRecord(t *testing.T) {
 	}
 	for kind, shapes := range shapes {
 		for name, run := range shapes {
-			if *record == "all" || *record == kind {
+			if *recordKind == "all" || *recordKind == kind {
 				t.Run(kind+"/"+name, func(t *testing.T) {
 					opts := localtemporal.Options{}
 					if name == "continued" {
@@ -77,6 +78,10 @@ func TestRecord(t *testing.T) {
 			}
 		}
 	}
+}
+
+func recordTranslation(s *stack) string {
+	return s.finish(s.begin("translate", map[string]any{"documents": []task.Document{{Text: strings.Repeat("The keeper lit the lamp above the sea. ", 80)}, {Text: "A note."}}, "language": "German"}, nil)).ID
 }
 
 func recordDigest(s *stack) string {
@@ -145,7 +150,7 @@ func (s *stack) saveHistories(kind, name, id string) {
 	defer c.Close()
 	files := map[string]string{id: name}
 	if kind == "summary" {
-		files[workflows.GroupID(id, 0)] = name + "-group"
+		files[record.GroupID(id, 0)] = name + "-group"
 	}
 	for workflow, file := range files {
 		dir := filepath.Join(historiesDir, kind)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/activities"
+	rowsacts "longhaul/activities/rows"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 )
@@ -111,7 +111,7 @@ func TestRows_duplicateID(t *testing.T) {
 	require.Equal(t, 2*4, s.provider.Counts().Total)
 }
 
-func (s *stack) rowsReceipt(id string) (r activities.RowsReceipt) {
+func (s *stack) rowsReceipt(id string) (r rowsacts.RowsReceipt) {
 	s.t.Helper()
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)

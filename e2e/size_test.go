@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // Answers of megabytes, from models and tools, are passed by reference and paid for once.
@@ -54,7 +54,7 @@ func TestSize_largeAnswers(t *testing.T) {
 	for i, line := range s.results(vectors, "vectors.jsonl") {
 		require.InDeltaSlice(t, llmtest.Vector(fmt.Sprintf("row %06d.", i), wide), line.Vector, 1e-6)
 	}
-	s.requireSmallHistory(long, workflows.GroupID(long, 0), agent, vectors)
+	s.requireSmallHistory(long, record.GroupID(long, 0), agent, vectors)
 }
 
 // An input that is too large is refused before anything is stored, with the limit and the alternative. Inputs around the

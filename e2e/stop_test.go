@@ -10,10 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/activities"
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // A worker that is stopped with SIGTERM hands its calls over, and they are not reported as lost.
@@ -26,9 +25,9 @@ func TestStopWorker_handsCallsOver(t *testing.T) {
 		require.NoError(t, s.worker.cmd.Process.Signal(syscall.SIGTERM))
 		<-s.worker.end
 		require.NoError(t, s.provider.WaitGone(s.soon(), stop))
-		require.Equal(t, activities.Beat{
-			Stage: "summarising note-0", Calls: stop, Stopped: stop, Wasted: task.Usage{UnmeteredCalls: int64(stop)},
-		}, s.beat(workflows.GroupID(id, 0)))
+		require.Equal(t, record.Heartbeat{
+			Stage: "summarising note-0", Call: record.CallState{Calls: stop, Wasted: task.Usage{UnmeteredCalls: int64(stop)}},
+		}, s.beat(record.GroupID(id, 0)))
 		s.worker = s.start("worker")
 	}
 	require.Equal(t, task.Full, s.finish(id).Outcome)

@@ -17,9 +17,9 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"longhaul/activities"
 	"longhaul/internal/cluster"
 	"longhaul/internal/localtemporal"
+	"longhaul/internal/record"
 )
 
 // describe returns Temporal's description of a workflow.
@@ -46,7 +46,7 @@ func (s *stack) pending(id string) []*workflowpb.PendingActivityInfo {
 }
 
 // beat returns the details of the last heartbeat of a workflow's only pending activity.
-func (s *stack) beat(id string) (b activities.Beat) {
+func (s *stack) beat(id string) (b record.Heartbeat) {
 	d, err := s.describe(id)
 	require.NoError(s.t, err)
 	pending := d.RawResponse.GetPendingActivities()

@@ -16,7 +16,7 @@ import (
 // TestRecordVideo is TestRecord for the kind video. The shape "waits" takes six minutes, until the waits for a job are
 // timers.
 func TestRecordVideo(t *testing.T) {
-	if *record != "all" && *record != "video" {
+	if *recordKind != "all" && *recordKind != "video" {
 		t.Skip("run by make record")
 	}
 	shapes := map[string]func(*stack, *videotest.Provider) string{

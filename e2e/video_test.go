@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"longhaul/activities"
+	videoacts "longhaul/activities/video"
 	"longhaul/internal/browsertest"
 	"longhaul/internal/localtemporal"
 	"longhaul/internal/task"
@@ -48,11 +48,11 @@ func prompts(n int) []string {
 func (s *stack) submitVideo(in task.VideoInput) string { return s.begin("video", in, nil) }
 
 // videoItems reads the result of a video task.
-func (s *stack) videoItems(id string) []activities.VideoItem {
+func (s *stack) videoItems(id string) []videoacts.VideoItem {
 	s.t.Helper()
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)
-	var out activities.VideoOutput
+	var out videoacts.VideoOutput
 	require.NoError(s.t, json.Unmarshal([]byte(body), &out))
 	return out.Videos
 }

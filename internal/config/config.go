@@ -117,7 +117,7 @@ func (l LLM) Simulated() bool { return l.BaseURL == "" && len(l.Providers) == 0 
 // Video is the provider that renders videos.
 type Video struct {
 	Provider       string        `knob:"provider" default:"" help:"name of the provider in errors and logs; empty means the host of base_url"`
-	BaseURL        string        `knob:"base_url" default:"" help:"address with the version in its path, such as https://ark.cn-beijing.volces.com/api/v3; empty means the built-in renderer, which draws short films without a model"`
+	BaseURL        string        `knob:"base_url" default:"" help:"address with the version in its path, such as https://ark.cn-beijing.volces.com/api/v3; empty means the built-in renderer, which sends a short sample film"`
 	Key            Secret        `knob:"key" default:"" help:"API key of the provider"`
 	KeyEnv         string        `knob:"key_env" default:"" help:"variable that holds the API key, instead of key"`
 	Dialect        string        `knob:"dialect" default:"" help:"how the provider speaks: ark, newapi, openrouter, videos or xai; empty means that of the address, and videos where it is not known"`

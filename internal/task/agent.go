@@ -56,7 +56,7 @@ func (in *AgentInput) Normalize() {
 }
 
 // FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
-func (in *AgentInput) FileIDs() map[string]string { return fileIDs(in.Documents) }
+func (in *AgentInput) FileIDs() map[string]string { return FileIDs(in.Documents) }
 
 // Headline is the input in a line, for a person who reads a list of tasks.
 func (in *AgentInput) Headline() string { return Brief(in.Goal) }

@@ -37,10 +37,11 @@ func (in *SummaryInput) Normalize() {
 
 // FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
 func (in *SummaryInput) FileIDs() map[string]string {
-	return fileIDs(in.Documents)
+	return FileIDs(in.Documents)
 }
 
-func fileIDs(documents []Document) map[string]string {
+// FileIDs returns every uploaded file that documents of an input name, by the JSON Pointer to it.
+func FileIDs(documents []Document) map[string]string {
 	ids := map[string]string{}
 	for i, d := range documents {
 		if d.FileID != "" {

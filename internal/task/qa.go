@@ -31,7 +31,7 @@ func (in *QAInput) Normalize() {
 }
 
 // FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
-func (in *QAInput) FileIDs() map[string]string { return fileIDs(in.Documents) }
+func (in *QAInput) FileIDs() map[string]string { return FileIDs(in.Documents) }
 
 // Previous names the earlier task that this one goes on from, "" for none, and where the input says so.
 func (in *QAInput) Previous() (id, pointer string) {
