@@ -19,7 +19,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// site is a small web on loopback, and a Fetcher that may go there.
+// site starts a web server on loopback and returns a Fetcher that may access it.
 func site(t *testing.T, options FetchOptions) (string, *Fetcher) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -114,16 +114,16 @@ func TestFetchFails(t *testing.T) {
 		"429":                  {base + "/status?c=429", task.FetchFailed, "429", true},
 		"503":                  {base + "/status?c=503", task.FetchFailed, "503", true},
 		"204":                  {base + "/status?c=204", task.FetchFailed, "204", false},
-		"endless":              {base + "/hop", task.FetchFailed, "more than 5", false},
+		"endless":              {base + "/hop", task.FetchFailed, "limit of 5", false},
 		"too large":            {base + "/large", task.DocumentTooLarge, "1 MiB", false},
 		"bomb":                 {base + "/bomb", task.DocumentTooLarge, "1 MiB", false},
-		"encoding":             {base + "/odd", task.FetchFailed, "nobody asked for", false},
+		"encoding":             {base + "/odd", task.FetchFailed, "not requested", false},
 		"cut":                  {base + "/cut", task.FetchFailed, "the connection was lost", true},
 		"refused":              {"http://" + closedPort(t) + "/x?token=hush", task.FetchBlocked, "public addresses", false},
 		"credentials":          {public, task.FetchBlocked, "user name", false},
 		"redirect credentials": {base + "/to?u=" + url.QueryEscape(public), task.FetchBlocked, "user name", false},
-		"file":                 {"file:///etc/passwd", task.FetchBlocked, "http and https", false},
-		"redirect to file":     {base + "/to?u=file:///etc/passwd", task.FetchBlocked, "http and https", false},
+		"file":                 {"file:///etc/passwd", task.FetchBlocked, "use http or https", false},
+		"redirect to file":     {base + "/to?u=file:///etc/passwd", task.FetchBlocked, "use http or https", false},
 		"no host":              {"http:///x", task.FetchBlocked, "no host", false},
 		"no URL":               {"http://[::1/hush", task.FetchBlocked, "not a URL", false},
 		"redirect inside":      {base + "/to?u=http://127.0.0.2/", task.FetchBlocked, "public addresses", false},
@@ -145,7 +145,7 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-// closedPort is an address on loopback that nobody listens on.
+// closedPort returns a loopback address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -154,7 +154,7 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestFetchTransportFaultIsRetryable(t *testing.T) {
+func TestFetch_connectionErrorIsRetryable(t *testing.T) {
 	t.Parallel()
 	address := closedPort(t)
 	_, err := NewFetcher(FetchOptions{AllowPrivate: []string{address}}).Fetch(testContext(t), "http://"+address+"/?token=hush", &bytes.Buffer{})
@@ -173,7 +173,7 @@ func TestFetchStalls(t *testing.T) {
 	require.NotContains(t, err.Error(), "hush")
 }
 
-func TestFetchEndsWithItsContext(t *testing.T) {
+func TestFetch_endsWithItsContext(t *testing.T) {
 	t.Parallel()
 	base, f := site(t, FetchOptions{})
 	ctx, cancel := context.WithCancel(testContext(t))
@@ -186,7 +186,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	require.Contains(t, task.AsError(err).Detail, "limit of 50ms")
 }
 
-func TestFetchWriterFaultIsOurs(t *testing.T) {
+func TestFetch_writerErrorIsInternal(t *testing.T) {
 	t.Parallel()
 	base, f := site(t, FetchOptions{})
 	full := errors.New("disk full")
@@ -199,8 +199,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Every way to write an inside address must be stopped before a connection is made.
-func TestInsideIsBlocked(t *testing.T) {
+// Every spelling of a private address must be blocked before a connection is made.
+func TestFetch_privateAddressesAreBlocked(t *testing.T) {
 	t.Parallel()
 	hits := make(chan struct{}, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits <- struct{}{} }))
