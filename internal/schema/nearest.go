@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// Unknown says that a name is not known, and names the nearest known one, or all of them when none
-// is near and they are few.
-func Unknown(what, name string, known []string) string {
+// Unknown reports an unknown name, with the nearest known name, or with all known names if none is near and they are
+// few.
+func Unknown(noun, name string, known []string) string {
 	const few = 12
 	name = clip(name)
 	if near := nearest(name, known); near != "" {
-		return fmt.Sprintf("unknown %s %q; did you mean %q?", what, name, near)
+		return fmt.Sprintf("unknown %s %q; did you mean %q?", noun, name, near)
 	}
 	if len(known) == 0 || len(known) > few {
-		return fmt.Sprintf("unknown %s %q", what, name)
+		return fmt.Sprintf("unknown %s %q", noun, name)
 	}
-	return fmt.Sprintf("unknown %s %q; known: %s", what, name, strings.Join(known, ", "))
+	return fmt.Sprintf("unknown %s %q; known: %s", noun, name, strings.Join(known, ", "))
 }
 
-// clip keeps a sentence readable whatever name a body has.
+// clip shortens a long name for an error text.
 func clip(name string) string {
 	const most = 64
 	if utf8.RuneCountInString(name) <= most {
@@ -29,8 +29,7 @@ func clip(name string) string {
 	return string([]rune(name)[:most]) + "…"
 }
 
-// nearest finds the known name that differs from a name in the fewest letters; "" when even that
-// one differs in more than a third of them.
+// nearest returns the known name with the smallest edit distance; "" if that exceeds a third of the letters.
 func nearest(name string, known []string) string {
 	best, least := "", len(name)/3+1
 	for _, k := range known {
@@ -41,8 +40,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance is how many letters must be put in, taken out, changed or swapped with their neighbour
-// to make b of a.
+// distance is the edit distance of two names, with insertions, deletions, substitutions and swaps of neighbours.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
