@@ -344,7 +344,7 @@ func TestLoad_invalidTools(t *testing.T) {
 		`secrets: [{name: a, value: "hush\nhush-hush", hosts: [x.example]}]`:                                          "value: must be one line",
 		`secrets: [{name: a, env: NONE, hosts: [x.example]}]`:                                                         "env: the variable NONE is not set",
 		`secrets: [{name: a, value: hush-hush}]`:                                                                      "hosts: must list the hosts",
-		`secrets: [{name: "", value: hush-hush, hosts: [x.example]}]`:                                                 "name: 1 to 64",
+		`secrets: [{name: "", value: hush-hush, hosts: [x.example]}]`:                                                 "name: must have 1 to 64",
 		`secrets: [{name: a, value: hush-hush, hosts: [x.example]}, {name: a, value: hush-hush, hosts: [x.example]}]`: "entry 2: name: a is already used",
 		`secrets: [{name: a, valeu: hush-hush, hosts: [x.example]}]`:                                                  `did you mean "value"`,
 		`allow_private: [10.0.0.0/99]`:                                                                                "is not a network",
