@@ -159,7 +159,7 @@ func TestDU04_sameIDTwice(t *testing.T) {
 			require.Equal(t, names[i], line.ID)
 			require.Contains(t, line.Text, llmtest.Hash(fmt.Sprintf("About number %d", i)))
 		}
-		require.Contains(t, lines[4].Error, `the id "A" was used in row 2`)
+		require.Contains(t, lines[4].Error, `the id "A" is already used in row 2`)
 	}
 	require.Equal(t, 2*4, s.provider.Counts().Total)
 }

@@ -108,7 +108,7 @@ func TestRows_files(t *testing.T) {
 		status, body := s.get("/v1/tasks/" + id + "/artifacts/" + r.Output)
 		require.Equal(t, http.StatusOK, status)
 		require.True(t, strings.HasPrefix(body, begins), "%.20q", body)
-		require.Contains(t, s.results(id, r.Errors)[0].Error, "at most 16777216 are allowed")
+		require.Contains(t, s.results(id, r.Errors)[0].Error, "the limit is 16777216")
 	}
 	require.Equal(t, 3, s.provider.Counts().Total)
 }
