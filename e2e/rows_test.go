@@ -106,7 +106,7 @@ func TestRows_duplicateID(t *testing.T) {
 			require.Equal(t, names[i], line.ID)
 			require.Contains(t, line.Text, llmtest.Hash(fmt.Sprintf("About number %d", i)))
 		}
-		require.Contains(t, lines[4].Error, `the id "A" was used in row 2`)
+		require.Contains(t, lines[4].Error, `the id "A" is already used in row 2`)
 	}
 	require.Equal(t, 2*4, s.provider.Counts().Total)
 }
@@ -204,7 +204,7 @@ func TestRows_files(t *testing.T) {
 		status, body := s.get("/v1/tasks/" + id + "/artifacts/" + r.Output)
 		require.Equal(t, http.StatusOK, status)
 		require.True(t, strings.HasPrefix(body, begins), "%.20q", body)
-		require.Contains(t, s.results(id, r.Errors)[0].Error, "at most 16777216 are allowed")
+		require.Contains(t, s.results(id, r.Errors)[0].Error, "the limit is 16777216")
 	}
 	require.Equal(t, 3, s.provider.Counts().Total)
 }

@@ -33,7 +33,7 @@ func TestCreate_refusals(t *testing.T) {
 		"unknown kind":          {body: `{"kind":"sumary","input":{}}`, pointer: "/kind", says: "must be one of summary"},
 		"no kind":               {body: `{"input":{}}`, pointer: "/kind", says: "is required"},
 		"kind of wrong type":    {body: `{"kind":7,"input":{}}`, pointer: "/kind", says: "must be a string"},
-		"whole as fraction":     {body: `{"kind":"summary","input":{"documents":[{"text":"a"}],"words":100.0}}`, pointer: "/input/words", says: "digits alone"},
+		"whole as fraction":     {body: `{"kind":"summary","input":{"documents":[{"text":"a"}],"words":100.0}}`, pointer: "/input/words", says: "digits only"},
 		"vast number":           {body: `{"kind":"summary","input":{"documents":[{"text":"a"}],"words":1e999999}}`, pointer: "/input/words", says: "400 digits"},
 		"priority":              {body: `{"kind":"summary","input":{"documents":[{"text":"a"}]},"priority":9}`, pointer: "/priority", says: "at most 5"},
 		"label key":             {body: `{"kind":"summary","input":{"documents":[{"text":"a"}]},"labels":{"Project X":"a"}}`, pointer: "/labels/Project X", says: "not an allowed name"},
