@@ -41,13 +41,14 @@ func TestCancel_reachesCallsInFlight(t *testing.T) {
 // A task that is cancelled while it waits for the lane or for its start time makes no call.
 func TestCancel_waitingTaskMakesNoCall(t *testing.T) {
 	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=1")
-	s.provider.On("[first]", llmtest.Reply{}.After(4*time.Second))
+	s.provider.On("[first]", llmtest.Reply{}.After(llmtest.Forever))
 	one := func(text string, more map[string]any) string {
 		return s.begin("summary", task.SummaryInput{Documents: []task.Document{{Text: text}}}, more)
 	}
 	first := one("[first] note", nil)
 	require.NoError(t, s.provider.WaitFor(s.soon(), 1))
-	queued, delayed := one("[queued] note", nil), one("[delayed] note", map[string]any{"delay": "6s"})
+	queued, delayed := one("[queued] note", nil), one("[delayed] note", map[string]any{"delay": "15s"})
+	start := time.Now().Add(15 * time.Second)
 	for _, id := range []string{queued, delayed} {
 		_, err := s.client.Cancel(s.soon(), id)
 		require.NoError(t, err)
@@ -62,8 +63,10 @@ func TestCancel_waitingTaskMakesNoCall(t *testing.T) {
 			require.Equal(t, http.StatusNotFound, status, other)
 		}
 	}
-	require.Equal(t, task.Full, s.finish(first).Outcome)
-	time.Sleep(4 * time.Second) // past the start time of the delayed task
+	_, err := s.client.Cancel(s.soon(), first)
+	require.NoError(t, err)
+	require.Equal(t, task.Cancelled, s.finish(first).Status)
+	time.Sleep(time.Until(start.Add(time.Second)))
 	require.Equal(t, 1, s.provider.Counts().Total)
 }
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -19,23 +20,18 @@ import (
 // After one rate-limited call no call begins until the time that the provider asked for; then the calls start again with
 // one.
 func TestLane_closesOnRateLimit(t *testing.T) {
-	s := newStack(t, "LONGHAUL_WORKER_LLM_CONCURRENCY=5")
-	s.provider.On("[doc-000]", llmtest.RateLimit(5), llmtest.Reply{})
-	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(100 * time.Millisecond) })
+	const slots, hint, latency = 5, 5 * time.Second, 100 * time.Millisecond
+	s := newStack(t, fmt.Sprintf("LONGHAUL_WORKER_LLM_CONCURRENCY=%d", slots))
+	s.provider.On("[doc-000]", llmtest.RateLimit(int(hint.Seconds())), llmtest.Reply{}.After(latency))
+	s.provider.Handle(func(llmtest.Call) llmtest.Reply { return llmtest.Reply{}.After(latency) })
 	require.Equal(t, task.Full, s.finish(s.submit(notes(60))).Outcome)
-	turned := s.provider.CallsWith("[doc-000]")[0].Ended
-	during, after := 0, 0
-	for _, call := range s.provider.Calls() {
-		switch wait := call.Began.Sub(turned); {
-		case wait > 500*time.Millisecond && wait < 5*time.Second: // earlier calls were in flight
-			during++
-		case wait >= 5*time.Second && wait < 5*time.Second+90*time.Millisecond:
-			after++
-		}
-	}
-	require.Zero(t, during, "no call while the provider asks to wait")
-	require.LessOrEqual(t, after, 1, "the lane reopens with a single call")
-	require.Equal(t, 61, s.provider.Counts().Total)
+	calls := s.provider.Calls()
+	require.Len(t, calls, 61)
+	refused := s.provider.CallsWith("[doc-000]")[0].Ended
+	reopens := slices.IndexFunc(calls, func(c llmtest.Call) bool { return !c.Began.Before(refused.Add(hint)) })
+	during := slices.IndexFunc(calls, func(c llmtest.Call) bool { return c.Began.After(refused) })
+	require.LessOrEqual(t, reopens-during, slots-1, "only calls in flight arrive while the provider asks to wait")
+	require.GreaterOrEqual(t, calls[reopens+1].Began.Sub(calls[reopens].Began), latency, "the second call waits for the end of the first")
 }
 
 // A provider whose quota is exhausted gets no calls but those in flight, and every item says why it failed and what to

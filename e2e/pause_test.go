@@ -35,7 +35,6 @@ func TestPause_makesNoCall(t *testing.T) {
 			require.Equal(t, task.Paused, paused.Status)
 			require.Contains(t, paused.Waiting.Detail, "the cost is under review")
 
-			time.Sleep(1500 * time.Millisecond) // a pause reaches a group within a second
 			made := s.waitIdle()
 			time.Sleep(3 * time.Second)
 			require.Equal(t, made, s.provider.Counts().Total, "a paused task makes no call")
@@ -88,8 +87,7 @@ func TestPause_survivesKilledWorker(t *testing.T) {
 	require.NoError(t, s.provider.WaitFor(s.soon(), 4))
 	_, err := s.client.PauseTask(s.soon(), id, "")
 	require.NoError(t, err)
-	time.Sleep(1500 * time.Millisecond)
-	made := s.waitIdle()
+	made := s.waitIdle() // longer than the provider asks to wait
 	s.worker.kill()
 	s.worker = s.start("worker")
 	time.Sleep(5 * time.Second)

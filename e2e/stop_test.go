@@ -2,8 +2,12 @@ package e2e
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -34,8 +38,8 @@ func TestStopWorker_handsCallsOver(t *testing.T) {
 	require.Equal(t, 3, s.provider.Counts().Total)
 }
 
-// One of two workers is replaced five times during twenty long calls. Each exits in time, the other worker takes over its
-// calls, no attempt is used up, and only interrupted calls are repeated.
+// One of two workers is replaced five times during twenty long calls. Each interrupts its calls after the stop timeout, the
+// other worker takes them over, no attempt is used up, and only interrupted calls are repeated.
 func TestStopWorker_rollingRestarts(t *testing.T) {
 	const grace = 2 * time.Second
 	s := newStack(t, "LONGHAUL_WORKER_STOP_TIMEOUT="+grace.String(), "LONGHAUL_LLM_MAX_ATTEMPTS=1", "LONGHAUL_WORKER_LLM_CONCURRENCY=20")
@@ -54,7 +58,6 @@ func TestStopWorker_rollingRestarts(t *testing.T) {
 		require.NoError(t, old.cmd.Process.Signal(syscall.SIGTERM))
 		<-old.end
 		slowest = max(slowest, time.Since(asked))
-		require.Less(t, time.Since(asked), grace+5*time.Second, "the worker exits in time")
 		require.Equal(t, 0, old.cmd.ProcessState.ExitCode())
 		two[round%2] = s.start("worker")
 		time.Sleep(time.Second)
@@ -68,7 +71,6 @@ func TestStopWorker_rollingRestarts(t *testing.T) {
 		require.Equal(t, task.ItemSucceeded, item.Status)
 	}
 	t.Logf("%d calls, %d interrupted, repeated after %s at most; slowest exit %s", s.provider.Counts().Total, cut, gap.Round(time.Millisecond), slowest.Round(time.Millisecond))
-	require.Less(t, gap, 30*time.Second, "interrupted calls move to the other worker")
 }
 
 // interrupted returns the number of calls whose client disconnected, and the longest time until such a call was repeated.
@@ -99,11 +101,8 @@ func TestStopWorker_secondSignal(t *testing.T) {
 	case <-time.After(2 * time.Second):
 	}
 	require.NoError(t, s.worker.cmd.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-s.worker.end:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the worker still waits after the second signal")
-	}
+	<-s.worker.end
+	require.Equal(t, -1, s.worker.cmd.ProcessState.ExitCode(), "the second signal ends the worker")
 }
 
 // On SIGTERM the API exits with status 0 at once despite fifty streams and fifty long polls. An API that waits for an
@@ -114,6 +113,8 @@ func TestStopAPI_endsStreamsAndLongPolls(t *testing.T) {
 	id := s.submit(notes(1))
 	ctx := s.soon()
 	polls := make(chan int, 50)
+	http.DefaultClient.CloseIdleConnections()
+	before := s.openFiles()
 	for range 50 {
 		go s.listenOn(ctx, id, &rawStream{})
 		go func() {
@@ -121,20 +122,22 @@ func TestStopAPI_endsStreamsAndLongPolls(t *testing.T) {
 			polls <- status
 		}()
 	}
-	time.Sleep(time.Second)
+	s.waitOpenFiles(before + 99) // a request reuses the connection that counted the files
 	began := time.Now()
 	require.NoError(t, s.api.cmd.Process.Signal(syscall.SIGTERM))
 	<-s.api.end
-	took := time.Since(began)
+	t.Logf("stopped after %s", time.Since(began))
 	require.Zero(t, s.api.cmd.ProcessState.ExitCode())
 	for range 50 {
 		require.Equal(t, http.StatusOK, <-polls)
 	}
-	require.Less(t, took, 15*time.Second)
-	t.Logf("stopped after %s", took)
+	log, err := os.ReadFile(s.api.log)
+	require.NoError(t, err)
+	require.NotContains(t, string(log), "requests were cut off", "the stop waits for no stream")
 
 	s.api = s.start("api")
 	s.waitReady()
+	before = s.openFiles()
 	out, in := io.Pipe()
 	defer func() { _ = in.Close() }()
 	go func() {
@@ -143,13 +146,42 @@ func TestStopAPI_endsStreamsAndLongPolls(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 	}()
-	_, err := in.Write([]byte("half"))
+	_, err = in.Write([]byte("half"))
 	require.NoError(t, err)
-	time.Sleep(300 * time.Millisecond)
+	s.waitOpenFiles(before + 1)
 	require.NoError(t, s.api.cmd.Process.Signal(syscall.SIGTERM))
-	time.Sleep(300 * time.Millisecond)
-	again := time.Now()
-	require.NoError(t, s.api.cmd.Process.Signal(syscall.SIGTERM))
-	<-s.api.end
-	require.Less(t, time.Since(again), 10*time.Second)
+	require.Eventually(t, func() bool {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, time.Minute, 10*time.Millisecond, "the API stops listening at the first signal")
+	require.Eventually(t, func() bool {
+		_ = s.api.cmd.Process.Signal(syscall.SIGTERM) // repeated, because the API may handle the first one still
+		select {
+		case <-s.api.end:
+			return true
+		default:
+			return false
+		}
+	}, time.Minute, 100*time.Millisecond)
+	require.Equal(t, -1, s.api.cmd.ProcessState.ExitCode(), "the second signal ends the API")
+}
+
+// openFiles returns the number of files and connections that the API has open.
+func (s *stack) openFiles() int {
+	s.t.Helper()
+	_, numbers := s.get("/metrics")
+	found := regexp.MustCompile(`(?m)^process_open_fds (\d+)`).FindStringSubmatch(numbers)
+	require.NotNil(s.t, found, "the API reports its open files on Linux only")
+	n, err := strconv.Atoi(found[1])
+	require.NoError(s.t, err)
+	return n
+}
+
+// waitOpenFiles waits until the API has so many files and connections open.
+func (s *stack) waitOpenFiles(n int) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.openFiles() >= n }, time.Minute, 50*time.Millisecond, "the API accepts the connections")
 }

@@ -63,14 +63,18 @@ func (s *stack) waitTask(id string, wanted func(task.Task) bool, what string) (t
 	return t
 }
 
-// waitIdle waits until no call is in flight, and returns the number of calls made so far.
-func (s *stack) waitIdle() int {
+// waitIdle waits until no call has been in flight for three seconds, and returns the number of calls made so far.
+func (s *stack) waitIdle() (made int) {
 	s.t.Helper()
+	since := time.Now()
 	require.Eventually(s.t, func() bool {
 		c := s.provider.Counts()
-		return c.Total == c.Answered+c.Gone
-	}, 30*time.Second, 50*time.Millisecond, "calls in flight finish")
-	return s.provider.Counts().Total
+		if c.InFlight > 0 || c.Total != made {
+			since, made = time.Now(), c.Total
+		}
+		return time.Since(since) >= 3*time.Second
+	}, time.Minute, 50*time.Millisecond, "calls in flight finish")
+	return made
 }
 
 // everyItem reads all items of a task.
