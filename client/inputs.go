@@ -14,6 +14,13 @@ type (
 	ReplayInput   = task.ReplayInput
 )
 
+// TranslateInput is the input of the kind translate.
+type TranslateInput struct {
+	Documents    []Document `json:"documents"`
+	Language     string     `json:"language"` // to translate into, such as German or zh-CN
+	Instructions string     `json:"instructions,omitempty"`
+}
+
 // Document is one document of an input. Exactly one of URL, FileID and Text is set.
 type Document = task.Document
 
