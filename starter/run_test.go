@@ -168,7 +168,7 @@ func TestWatch_partial(t *testing.T) {
 	code, out, errOut := d.run("submit", "summary", d.write("a.txt", "a"), "--watch")
 	require.Equal(t, exitDone, code)
 	require.Contains(t, out, "# 报告")
-	require.Contains(t, errOut, "failed: scan.pdf: The document has no text in it: page 1 is a picture")
+	require.Contains(t, errOut, "failed: scan.pdf: Document without text: page 1 is a picture")
 	require.NotContains(t, errOut, "good.txt")
 }
 

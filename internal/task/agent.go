@@ -17,7 +17,7 @@ type AgentInput struct {
 	AnswerWithin int            `json:"answer_within,omitempty" jsonschema:"minimum=1,maximum=2592000,default=86400,description=how long a person has for an approval or an answer\\, in seconds; then the agent goes on without"`
 }
 
-// ToolSpec names a tool, or a server of tools. Exactly one of its first four is set.
+// ToolSpec names a tool or an MCP server. Exactly one of the first four fields is set.
 type ToolSpec struct {
 	Builtin    string    `json:"builtin,omitempty" jsonschema:"oneof_required=builtin,enum=fetch,enum=search,enum=calculator,enum=time,enum=write_artifact,enum=run_task,enum=ask_user,description=a tool that longhaul brings along"`
 	HTTP       *HTTPTool `json:"http,omitempty" jsonschema:"oneof_required=http,description=a tool that is a call to an address"`
@@ -27,18 +27,18 @@ type ToolSpec struct {
 	Approval   Approval  `json:"approval,omitempty" jsonschema:"enum=always,enum=never,enum=policy,default=policy,description=whether a person must approve each call; by policy those that may change something"`
 }
 
-// Approval says when a tool call must be approved.
+// Approval says when a tool call needs an approval.
 type Approval string
 
-// The approvals. By policy a call is asked about when it may change something: HTTP methods other than GET and
-// HEAD, and tools of MCP servers that are not said to only read.
+// The approvals. ByPolicy requires approval for calls that may change something: HTTP methods other than GET and HEAD,
+// and MCP tools that are not declared read-only.
 const (
 	Always   Approval = "always"
 	Never    Approval = "never"
 	ByPolicy Approval = "policy"
 )
 
-// HTTPTool is a tool that is a call to an address.
+// HTTPTool is a tool that sends an HTTP request.
 type HTTPTool struct {
 	Name        string            `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-]{1\\,64}$,description=what the model calls it"`
 	Description string            `json:"description" jsonschema:"minLength=1,maxLength=2000,description=what it is good for\\, for the model"`
@@ -55,13 +55,13 @@ func (in *AgentInput) Normalize() {
 	in.AnswerWithin = cmp.Or(in.AnswerWithin, 24*60*60)
 }
 
-// FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
+// FileIDs returns the uploaded files in the input, by JSON Pointer.
 func (in *AgentInput) FileIDs() map[string]string { return fileIDs(in.Documents) }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *AgentInput) Headline() string { return Brief(in.Goal) }
 
-// InputRequest is something that a task needs a person for.
+// InputRequest is a question or an approval that a task needs from a person.
 type InputRequest struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind" enum:"approval,question"`
@@ -73,19 +73,19 @@ type InputRequest struct {
 	ExpiresAt time.Time       `json:"expires_at" doc:"then the task goes on without"`
 }
 
-// Reply is what a person says to a task: an answer to an InputRequest, or a message of its own accord.
+// Reply is a person's reply to an InputRequest, or a message to the task.
 type Reply struct {
 	Request   string          `json:"request,omitempty"`   // id of the InputRequest; "" for a message
-	Action    Action          `json:"action"`              // what is done with the request
-	Reason    string          `json:"reason,omitempty"`    // why it is denied, for the model
-	Arguments json.RawMessage `json:"arguments,omitempty"` // instead of those that were asked about
-	Text      string          `json:"text,omitempty"`      // the answer, or the message
+	Action    Action          `json:"action"`              // the decision
+	Reason    string          `json:"reason,omitempty"`    // reason of a denial, for the model
+	Arguments json.RawMessage `json:"arguments,omitempty"` // replace the requested arguments
+	Text      string          `json:"text,omitempty"`      // answer or message
 }
 
-// Action is what a person does with an InputRequest.
+// Action is the decision on an InputRequest.
 type Action string
 
-// The actions. Expire is the clock's.
+// The actions. Expire is set when InputRequest.ExpiresAt has passed.
 const (
 	Approve Action = "approve"
 	Deny    Action = "deny"

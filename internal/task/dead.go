@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// DeadLetter is a task that failed for good, or some of whose items did, and that waits for a person: to run it again once its cause is mended, or
-// to let it go. Its id is the task's.
+// DeadLetter is a task that failed, completely or in some items, and waits for a person to replay or discard it. Its
+// id is the id of the task.
 type DeadLetter struct {
 	ID       string            `json:"id" doc:"the task's"`
 	Object   string            `json:"object" enum:"dead_letter"`
@@ -31,18 +31,18 @@ type DeadLetter struct {
 	Reason   string            `json:"reason,omitempty" doc:"why it was discarded"`
 }
 
-// DeadStatus says what became of a dead letter.
+// DeadStatus is the status of a dead letter.
 type DeadStatus string
 
-// A dead letter is open until a person deals with it.
+// A dead letter is open until it is replayed or discarded.
 const (
 	DeadOpen      DeadStatus = "open"
 	DeadReplayed  DeadStatus = "replayed"
 	DeadDiscarded DeadStatus = "discarded"
 )
 
-// Failure is one way in which a task or its items failed. Those with one fingerprint have the same kind, step, error and provider, and so most
-// likely the same cause.
+// Failure groups failures of a task or its items. Failures with one fingerprint have the same kind, step, error and
+// provider, and so most likely the same cause.
 type Failure struct {
 	Fingerprint string      `json:"fingerprint"`
 	Step        string      `json:"step"`
@@ -60,7 +60,7 @@ type FailedItem struct {
 	Error *Error `json:"error"`
 }
 
-// FailedTry is one provider call that failed.
+// FailedTry is a failed provider call.
 type FailedTry struct {
 	At     time.Time `json:"at"`
 	Code   Code      `json:"code"`
@@ -68,7 +68,7 @@ type FailedTry struct {
 	Target string    `json:"target,omitempty" doc:"who was asked: provider/model"`
 }
 
-// ReplayCall is the exact call that runs a task again.
+// ReplayCall is the HTTP request that replays a task.
 type ReplayCall struct {
 	Method string `json:"method"`
 	Path   string `json:"path"`
@@ -82,7 +82,7 @@ type ReplayNote struct {
 	By     string    `json:"by,omitempty" doc:"the task of the bulk replay that it belongs to"`
 }
 
-// DeadGroup is all open dead letters with one fingerprint.
+// DeadGroup groups the open dead letters with one fingerprint.
 type DeadGroup struct {
 	Fingerprint string    `json:"fingerprint"`
 	Kind        string    `json:"kind"`
@@ -107,16 +107,16 @@ type DeadFilter struct {
 	Limit       int
 }
 
-// Fingerprint is the same for failures that most likely have the same cause.
+// Fingerprint identifies failures that most likely have the same cause.
 func Fingerprint(kind, step string, code Code, provider string) string {
 	sum := sha256.Sum256([]byte(kind + "\x00" + step + "\x00" + string(code) + "\x00" + provider))
 	return hex.EncodeToString(sum[:6])
 }
 
-// mostFailures is how many ways of failing a task tells apart.
+// mostFailures is the maximum number of failure groups per task.
 const mostFailures = 20
 
-// CountFailure adds a failed item to the failures of its task.
+// CountFailure adds a failed item to the failures of a task.
 func CountFailure(all []Failure, failed FailedItem) []Failure {
 	f := Failure{Step: failed.Error.Step, Code: failed.Error.Code, Count: 1, Example: failed, Tries: failed.Error.Tries}
 	if p := failed.Error.Provider; p != nil {
@@ -134,13 +134,13 @@ func CountFailure(all []Failure, failed FailedItem) []Failure {
 	return all
 }
 
-// Match reports whether a dead letter is of a kind and a group; "" is any.
+// Match reports whether a dead letter has a kind and a fingerprint; "" matches all.
 func (d *DeadLetter) Match(kind, fingerprint string) bool {
 	is := func(f Failure) bool { return f.Fingerprint == fingerprint }
 	return (kind == "" || d.Kind == kind) && (fingerprint == "" || slices.ContainsFunc(d.Failures, is))
 }
 
-// Replayed notes a replay, once.
+// Replayed records a replay. It is idempotent.
 func (d *DeadLetter) Replayed(n ReplayNote) {
 	d.Status = DeadReplayed
 	if !d.ReplayedBy(n.TaskID) {
@@ -148,7 +148,7 @@ func (d *DeadLetter) Replayed(n ReplayNote) {
 	}
 }
 
-// ReplayedBy reports whether a task is one of its replays.
+// ReplayedBy reports whether a task is a replay of the dead letter.
 func (d *DeadLetter) ReplayedBy(id string) bool {
 	return slices.ContainsFunc(d.Replays, func(known ReplayNote) bool { return known.TaskID == id })
 }

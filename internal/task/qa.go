@@ -5,15 +5,14 @@ import "fmt"
 // QAMode says how much of the documents is read for an answer.
 type QAMode string
 
-// The modes. Auto retrieves, and reads everything for the questions that turn out to need it.
+// The modes. Auto retrieves passages, and reads everything for questions that need it.
 const (
 	Auto     QAMode = "auto"
 	Retrieve QAMode = "retrieve"
 	FullText QAMode = "full"
 )
 
-// QAInput is the input of the kind qa: its documents, or the earlier task whose documents and conversation it goes
-// on with.
+// QAInput is the input of the kind qa: documents, or an earlier task whose documents and conversation are continued.
 type QAInput struct {
 	Documents      []Document `json:"documents,omitempty" jsonschema:"oneof_required=documents,minItems=1,maxItems=500,description=what to look in"`
 	PreviousTaskID string     `json:"previous_task_id,omitempty" jsonschema:"oneof_required=previous_task_id,maxLength=64,description=instead of documents: an earlier qa task to go on from\\, with its documents and its conversation"`
@@ -30,18 +29,18 @@ func (in *QAInput) Normalize() {
 	}
 }
 
-// FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
+// FileIDs returns the uploaded files in the input, by JSON Pointer.
 func (in *QAInput) FileIDs() map[string]string { return fileIDs(in.Documents) }
 
-// Previous names the earlier task that this one goes on from, "" for none, and where the input says so.
+// Previous returns the id of the earlier task that is continued, or "", and its JSON Pointer in the input.
 func (in *QAInput) Previous() (id, pointer string) {
 	return in.PreviousTaskID, "/input/previous_task_id"
 }
 
-// Items is how many there will be: each of the questions is one.
+// Items returns the number of items: one per question.
 func (in *QAInput) Items() int { return len(in.Questions) }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *QAInput) Headline() string {
 	first := Brief(in.Questions[0])
 	if n := len(in.Questions); n > 1 {

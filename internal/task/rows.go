@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// RowSource is where the rows of a batch come from: given with the task, or in a file.
+// RowSource is the source of the rows: inline, or a file.
 type RowSource struct {
 	Rows    []json.RawMessage `json:"rows,omitempty" jsonschema:"oneof_required=rows,minItems=1,maxItems=10000,description=the rows themselves: objects or texts"`
 	File    *RowFile          `json:"file,omitempty" jsonschema:"oneof_required=file,description=a file of rows"`
 	Columns map[string]string `json:"columns,omitempty" jsonschema:"description=other names for columns of the file: theirs to yours"`
 }
 
-// RowFile is a file of rows: exactly one of URL and FileID.
+// RowFile is a file of rows: exactly one of URL and FileID is set.
 type RowFile struct {
 	URL    string `json:"url,omitempty" jsonschema:"oneof_required=url,format=uri,pattern=^https?://,maxLength=2048,description=a public address to fetch it from"`
 	FileID string `json:"file_id,omitempty" jsonschema:"oneof_required=file_id,maxLength=64,description=the id of an uploaded file"`
@@ -44,7 +44,7 @@ type ClassifyInput struct {
 	Output       string  `json:"output,omitempty" jsonschema:"enum=jsonl,enum=csv,default=jsonl,description=the form of the file of results"`
 }
 
-// Label is one of what a row may be.
+// Label is a label for rows.
 type Label struct {
 	Name        string `json:"name" jsonschema:"minLength=1,maxLength=100"`
 	Description string `json:"description,omitempty" jsonschema:"maxLength=2000"`
@@ -59,7 +59,7 @@ type EmbedInput struct {
 	Output     string `json:"output,omitempty" jsonschema:"enum=jsonl,enum=parquet,enum=npy,default=jsonl,description=the form of the file of vectors"`
 }
 
-// FileIDs gives the uploaded file that the input names, by the JSON Pointer to it.
+// FileIDs returns the uploaded file in the input, by JSON Pointer.
 func (s RowSource) FileIDs() map[string]string {
 	if s.File == nil || s.File.FileID == "" {
 		return map[string]string{}
@@ -67,15 +67,15 @@ func (s RowSource) FileIDs() map[string]string {
 	return map[string]string{"/input/file/file_id": s.File.FileID}
 }
 
-// headline is rows in a line, after what is done with them.
-func (s RowSource) headline(what string) string {
+// headline describes the rows in one line, after an action.
+func (s RowSource) headline(action string) string {
 	switch {
 	case s.File == nil:
-		return fmt.Sprintf("%s %d rows", what, len(s.Rows))
+		return fmt.Sprintf("%s %d rows", action, len(s.Rows))
 	case s.File.URL != "":
-		return what + " the rows of " + Brief(withoutSecrets(s.File.URL))
+		return action + " the rows of " + Brief(withoutSecrets(s.File.URL))
 	default:
-		return what + " the rows of an upload"
+		return action + " the rows of an upload"
 	}
 }
 
@@ -85,7 +85,7 @@ func (in *GenerateInput) Normalize() {
 	in.Output = cmp.Or(in.Output, "jsonl")
 }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *GenerateInput) Headline() string { return in.headline("Generate from") }
 
 // Normalize fills in the defaults.
@@ -100,7 +100,7 @@ func (in *ClassifyInput) Normalize() {
 	}
 }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *ClassifyInput) Headline() string { return in.headline("Classify") }
 
 // Normalize fills in the defaults.
@@ -111,5 +111,5 @@ func (in *EmbedInput) Normalize() {
 	}
 }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *EmbedInput) Headline() string { return in.headline("Embed") }

@@ -2,7 +2,7 @@ package task
 
 import "time"
 
-// System is how an installation stands: what waits, who works, and how fast. A part that is not there could not be had.
+// System describes an installation: queues, workers and throughput. Parts that could not be determined are absent.
 type System struct {
 	Object     string       `json:"object" enum:"system"`
 	At         time.Time    `json:"at"`
@@ -21,7 +21,7 @@ type Queue struct {
 	Oldest  float64 `json:"oldest_seconds" doc:"how long the first of them has waited"`
 }
 
-// LaneState is the gate in front of a provider's key.
+// LaneState is the state of the gate in front of a provider key.
 type LaneState struct {
 	Provider string     `json:"provider" doc:"its name; that of the provider of videos begins with video/"`
 	Open     bool       `json:"open"`
@@ -41,7 +41,7 @@ type WorkerInfo struct {
 	Free     *int      `json:"slots_free,omitempty"`
 }
 
-// KindLoad is how the tasks of a kind fare. The seconds are those of the last hundred that succeeded.
+// KindLoad describes the tasks of a kind. The seconds are of the last hundred tasks that succeeded.
 type KindLoad struct {
 	Kind      string   `json:"kind"`
 	Running   int64    `json:"running"`
@@ -51,26 +51,26 @@ type KindLoad struct {
 	P95       *float64 `json:"p95_seconds"`
 }
 
-// Throughput is how many tasks end.
+// Throughput is the rate of tasks that end.
 type Throughput struct {
 	PerMinute       float64 `json:"per_minute" doc:"over the last five minutes"`
 	FailedPerMinute float64 `json:"failed_per_minute" doc:"those of them that failed"`
 }
 
-// DeadLoad is how many dead letters there are.
+// DeadLoad is the number of dead letters.
 type DeadLoad struct {
 	Open      int     `json:"open" doc:"they wait for a person"`
 	PerMinute float64 `json:"per_minute" doc:"of these, those of the last five minutes"`
 }
 
-// WorkerReport is what a worker tells of itself, for System.
+// WorkerReport is a worker's report about itself, for System.
 type WorkerReport struct {
 	Identity string      `json:"identity"`
 	At       time.Time   `json:"at"`
 	Lanes    []LaneState `json:"lanes"`
 }
 
-// Stalled says that nothing has moved in a task for long, and what it waits for.
+// Stalled says since when a task has made no progress, and what it waits for.
 type Stalled struct {
 	Since  time.Time `json:"since"`
 	Detail string    `json:"detail"`
