@@ -10,25 +10,25 @@ import (
 // DeadLetter is a task that failed, completely or in some items, and waits for a person to replay or discard it. Its
 // id is the id of the task.
 type DeadLetter struct {
-	ID       string            `json:"id" doc:"the task's"`
+	ID       string            `json:"id" doc:"id of the task"`
 	Object   string            `json:"object" enum:"dead_letter"`
 	Status   DeadStatus        `json:"status" enum:"open,replayed,discarded"`
 	Kind     string            `json:"kind"`
-	Headline string            `json:"headline" doc:"what it was about, in a line"`
+	Headline string            `json:"headline" doc:"description in one line"`
 	Labels   map[string]string `json:"labels"`
 	Model    string            `json:"model,omitempty"`
-	At       time.Time         `json:"at" doc:"when it ended"`
+	At       time.Time         `json:"at" doc:"end of the task"`
 	Outcome  Outcome           `json:"outcome"`
 	Counts   Counts            `json:"counts"`
-	Usage    Usage             `json:"usage" doc:"what it cost"`
-	Error    *Error            `json:"error" doc:"why the task failed; null when only some of its items did"`
-	Failures []Failure         `json:"failures" doc:"what went wrong, the most frequent first"`
-	Cause    string            `json:"cause" doc:"the likely cause of the most frequent failure, in plain words"`
-	Fix      string            `json:"fix" doc:"what mends it"`
-	Replay   ReplayCall        `json:"replay" doc:"the call that runs it again"`
-	ReplayOf string            `json:"replay_of,omitempty" doc:"the task that this one was a replay of"`
-	Replays  []ReplayNote      `json:"replays" doc:"the replays of it so far"`
-	Reason   string            `json:"reason,omitempty" doc:"why it was discarded"`
+	Usage    Usage             `json:"usage" doc:"usage and cost of the task"`
+	Error    *Error            `json:"error" doc:"error of the task; null if only some items failed"`
+	Failures []Failure         `json:"failures" doc:"failures, most frequent first"`
+	Cause    string            `json:"cause" doc:"likely cause of the most frequent failure"`
+	Fix      string            `json:"fix" doc:"how to fix it"`
+	Replay   ReplayCall        `json:"replay" doc:"request that replays the task"`
+	ReplayOf string            `json:"replay_of,omitempty" doc:"id of the replayed task"`
+	Replays  []ReplayNote      `json:"replays" doc:"replays so far"`
+	Reason   string            `json:"reason,omitempty" doc:"reason for discarding it"`
 }
 
 // DeadStatus is the status of a dead letter.
@@ -48,14 +48,14 @@ type Failure struct {
 	Step        string      `json:"step"`
 	Code        Code        `json:"code"`
 	Provider    string      `json:"provider,omitempty"`
-	Count       int         `json:"count" doc:"items that failed in this way; 1 for a task without items"`
-	Example     FailedItem  `json:"example" doc:"the first of them"`
+	Count       int         `json:"count" doc:"number of failed items; 1 for a task without items"`
+	Example     FailedItem  `json:"example" doc:"the first failed item"`
 	Tries       []FailedTry `json:"tries,omitempty" doc:"the last failed calls of the example"`
 }
 
 // FailedItem is an item that failed.
 type FailedItem struct {
-	Index *int   `json:"index" doc:"its place in the input; null for the task as a whole"`
+	Index *int   `json:"index" doc:"position in the input, from 0; null for the whole task"`
 	Name  string `json:"name,omitempty"`
 	Error *Error `json:"error"`
 }
@@ -64,8 +64,8 @@ type FailedItem struct {
 type FailedTry struct {
 	At     time.Time `json:"at"`
 	Code   Code      `json:"code"`
-	Said   string    `json:"said" doc:"what the provider said"`
-	Target string    `json:"target,omitempty" doc:"who was asked: provider/model"`
+	Said   string    `json:"said" doc:"message of the provider"`
+	Target string    `json:"target,omitempty" doc:"provider/model of the call"`
 }
 
 // ReplayCall is the HTTP request that replays a task.
@@ -79,7 +79,7 @@ type ReplayCall struct {
 type ReplayNote struct {
 	TaskID string    `json:"task_id"`
 	At     time.Time `json:"at"`
-	By     string    `json:"by,omitempty" doc:"the task of the bulk replay that it belongs to"`
+	By     string    `json:"by,omitempty" doc:"id of the bulk replay"`
 }
 
 // DeadGroup groups the open dead letters with one fingerprint.
@@ -95,7 +95,7 @@ type DeadGroup struct {
 	LastSeen    time.Time `json:"last_seen"`
 	Cause       string    `json:"cause"`
 	Fix         string    `json:"fix"`
-	Example     string    `json:"example" doc:"the id of the newest of them"`
+	Example     string    `json:"example" doc:"id of the newest dead letter"`
 }
 
 // DeadFilter narrows a list of dead letters. Zero values do not filter.

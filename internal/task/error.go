@@ -20,7 +20,7 @@ type Error struct {
 	Attempts  int          `json:"attempts,omitempty"`
 	Provider  *Provider    `json:"provider,omitempty"`
 	Errors    []FieldError `json:"errors,omitempty"`
-	Tries     []FailedTry  `json:"tries,omitempty" doc:"the last of the calls that failed"`
+	Tries     []FailedTry  `json:"tries,omitempty" doc:"the last failed calls"`
 	cause     error
 }
 

@@ -7,13 +7,13 @@ import (
 
 // Document is a document in an input: exactly one of URL, FileID and Text is set.
 type Document struct {
-	URL    string `json:"url,omitempty" jsonschema:"oneof_required=url,format=uri,pattern=^https?://,maxLength=2048,description=a public address to fetch it from"`
+	URL    string `json:"url,omitempty" jsonschema:"oneof_required=url,format=uri,pattern=^https?://,maxLength=2048,description=public address to download from"`
 	FileID string `json:"file_id,omitempty" jsonschema:"oneof_required=file_id,maxLength=64,description=the id of an uploaded file"`
-	Text   string `json:"text,omitempty" jsonschema:"oneof_required=text,minLength=1,description=the text itself: plain or Markdown"`
-	Name   string `json:"name,omitempty" jsonschema:"maxLength=255,description=what to call it in the result"`
+	Text   string `json:"text,omitempty" jsonschema:"oneof_required=text,minLength=1,description=the text\\, plain or Markdown"`
+	Name   string `json:"name,omitempty" jsonschema:"maxLength=255,description=name in the result"`
 	// Password is stored only in the bucket: in the input, and in the manifests from which workers read their
 	// documents.
-	Password string `json:"password,omitempty" jsonschema:"maxLength=255,description=what opens an encrypted PDF"`
+	Password string `json:"password,omitempty" jsonschema:"maxLength=255,description=password of an encrypted PDF"`
 }
 
 // MaxDocuments is the maximum number of documents of a task; beyond it plan and item list exceed a page and a
@@ -22,11 +22,11 @@ const MaxDocuments = 5000
 
 // SummaryInput is the input of the kind summary.
 type SummaryInput struct {
-	Documents    []Document `json:"documents" jsonschema:"minItems=1,maxItems=5000,description=what to summarise: each document gets a summary of its own"`
-	Instructions string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=what to look for and how to write"`
-	Language     string     `json:"language,omitempty" jsonschema:"maxLength=64,description=the language to write in; by default that of each document"`
-	Words        int        `json:"words,omitempty" jsonschema:"minimum=20,maximum=2000,default=300,description=the most words of a summary"`
-	Digest       bool       `json:"digest,omitempty" jsonschema:"default=false,description=whether to write one summary over all documents as well"`
+	Documents    []Document `json:"documents" jsonschema:"minItems=1,maxItems=5000,description=documents to summarise: one summary per document"`
+	Instructions string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=focus and style of the summaries"`
+	Language     string     `json:"language,omitempty" jsonschema:"maxLength=64,description=language of the summaries; by default the language of each document"`
+	Words        int        `json:"words,omitempty" jsonschema:"minimum=20,maximum=2000,default=300,description=maximum number of words of a summary"`
+	Digest       bool       `json:"digest,omitempty" jsonschema:"default=false,description=whether to also write a summary of all documents"`
 }
 
 // Normalize fills in the defaults.

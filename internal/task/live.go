@@ -23,8 +23,8 @@ type News struct {
 // Text is a part of the text that a model is writing. A reader appends it; with Offset 0 it replaces the earlier
 // parts, because the call is new or retried, or the reader has just connected.
 type Text struct {
-	Item    *int   `json:"item" doc:"index of the item that it will be the result of; null where it is of the task"`
+	Item    *int   `json:"item" doc:"index of the item; null for the result of the task"`
 	Offset  int    `json:"offset" doc:"bytes of the text before this part"`
 	Text    string `json:"text"`
-	Restart bool   `json:"restart,omitempty" doc:"the text before is void"`
+	Restart bool   `json:"restart,omitempty" doc:"whether earlier text is discarded"`
 }

@@ -65,11 +65,11 @@ type Webhook struct {
 type Endpoint struct {
 	ID        string     `json:"id"`
 	Object    string     `json:"object" enum:"webhook"`
-	URL       string     `json:"url" doc:"where messages go: an http or https address, or mailto: and a mailbox"`
-	Events    []Occasion `json:"events" doc:"what it hears of; empty means everything"`
+	URL       string     `json:"url" doc:"receiver: an http or https address, or mailto: with a mail address"`
+	Events    []Occasion `json:"events" doc:"reported occasions; empty means all"`
 	CreatedAt time.Time  `json:"created_at"`
-	Disabled  *Disabled  `json:"disabled" doc:"why nothing is sent there any more; a test that arrives lifts it"`
-	Secret    string     `json:"secret,omitempty" doc:"what messages are signed with; shown when it is made, and never again"`
+	Disabled  *Disabled  `json:"disabled" doc:"why sending is disabled; a successful test enables it"`
+	Secret    string     `json:"secret,omitempty" doc:"signing secret; only returned at creation"`
 }
 
 // Disabled says why an endpoint receives no messages.
@@ -83,11 +83,11 @@ type Delivery struct {
 	ID            string         `json:"id"`
 	Object        string         `json:"object" enum:"delivery"`
 	Task          string         `json:"task_id"`
-	Webhook       string         `json:"webhook_id,omitempty" doc:"the registered webhook that it is for, if it is for one"`
+	Webhook       string         `json:"webhook_id,omitempty" doc:"id of the registered webhook, if any"`
 	Event         Occasion       `json:"event"`
-	URL           string         `json:"url" doc:"where it goes, without what may be secret"`
+	URL           string         `json:"url" doc:"address of the receiver, without secrets"`
 	Status        DeliveryStatus `json:"status"`
-	Detail        string         `json:"detail,omitempty" doc:"why it has this status, if the attempts do not tell"`
+	Detail        string         `json:"detail,omitempty" doc:"reason of the status, unless the attempts show it"`
 	CreatedAt     time.Time      `json:"created_at"`
 	Attempts      []Attempt      `json:"attempts"`
 	NextAttemptAt *time.Time     `json:"next_attempt_at"`
@@ -113,7 +113,7 @@ func DeliveryStatuses() []DeliveryStatus {
 // Attempt is an attempt to deliver. A running attempt has neither status nor error.
 type Attempt struct {
 	At         time.Time `json:"at"`
-	StatusCode int       `json:"status_code,omitempty" doc:"what the receiver answered, of HTTP or SMTP; left out when it gave no answer"`
+	StatusCode int       `json:"status_code,omitempty" doc:"HTTP or SMTP status of the receiver; absent without a response"`
 	Error      string    `json:"error,omitempty"`
 	Seconds    float64   `json:"seconds"`
 }

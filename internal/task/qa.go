@@ -14,12 +14,12 @@ const (
 
 // QAInput is the input of the kind qa: documents, or an earlier task whose documents and conversation are continued.
 type QAInput struct {
-	Documents      []Document `json:"documents,omitempty" jsonschema:"oneof_required=documents,minItems=1,maxItems=500,description=what to look in"`
-	PreviousTaskID string     `json:"previous_task_id,omitempty" jsonschema:"oneof_required=previous_task_id,maxLength=64,description=instead of documents: an earlier qa task to go on from\\, with its documents and its conversation"`
-	Questions      []string   `json:"questions" jsonschema:"minItems=1,maxItems=500,minLength=1,maxLength=4000,description=what to answer: each question is an item of its own"`
-	Mode           QAMode     `json:"mode,omitempty" jsonschema:"enum=auto,enum=retrieve,enum=full,default=auto,description=retrieve reads the passages that fit a question best\\, full reads everything for every question\\, auto decides for each question"`
-	Instructions   string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=how to answer"`
-	Language       string     `json:"language,omitempty" jsonschema:"maxLength=64,description=the language to answer in; by default that of each question"`
+	Documents      []Document `json:"documents,omitempty" jsonschema:"oneof_required=documents,minItems=1,maxItems=500,description=documents to read"`
+	PreviousTaskID string     `json:"previous_task_id,omitempty" jsonschema:"oneof_required=previous_task_id,maxLength=64,description=instead of documents: id of an earlier qa task to continue\\, with its documents and conversation"`
+	Questions      []string   `json:"questions" jsonschema:"minItems=1,maxItems=500,minLength=1,maxLength=4000,description=questions to answer: one item per question"`
+	Mode           QAMode     `json:"mode,omitempty" jsonschema:"enum=auto,enum=retrieve,enum=full,default=auto,description=retrieve reads the most relevant passages\\, full reads all documents for every question\\, auto decides per question"`
+	Instructions   string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=style of the answers"`
+	Language       string     `json:"language,omitempty" jsonschema:"maxLength=64,description=language of the answers; by default the language of each question"`
 }
 
 // Normalize fills in the defaults.

@@ -45,13 +45,13 @@ type Task struct {
 	ID          string            `json:"id"`
 	Object      string            `json:"object" enum:"task"`
 	Kind        string            `json:"kind"`
-	Headline    string            `json:"headline,omitempty" doc:"what it is about, in a line"`
+	Headline    string            `json:"headline,omitempty" doc:"description in one line"`
 	Status      State             `json:"status"`
 	Done        bool              `json:"done" doc:"true once the status is final"`
 	Outcome     Outcome           `json:"outcome,omitempty"`
-	Revision    int64             `json:"revision" doc:"rises with every change a reader can see"`
+	Revision    int64             `json:"revision" doc:"increases with every visible change"`
 	CreatedAt   time.Time         `json:"created_at"`
-	ScheduledAt *time.Time        `json:"scheduled_at" doc:"when it may start, if that was asked for"`
+	ScheduledAt *time.Time        `json:"scheduled_at" doc:"requested start time"`
 	StartedAt   *time.Time        `json:"started_at"`
 	UpdatedAt   time.Time         `json:"updated_at"`
 	FinishedAt  *time.Time        `json:"finished_at"`
@@ -61,21 +61,21 @@ type Task struct {
 	Priority    int               `json:"priority" doc:"1 goes first, 5 last"`
 	Model       string            `json:"model,omitempty"`
 	Progress    Progress          `json:"progress"`
-	Waiting     *Waiting          `json:"waiting" doc:"why nothing moves, if nothing does"`
-	Retrying    *Retrying         `json:"retrying" doc:"what is being tried again, and why"`
-	Stalled     *Stalled          `json:"stalled" doc:"since when nothing has moved, if that is long ago, and what it waits for"`
+	Waiting     *Waiting          `json:"waiting" doc:"why the task makes no progress; null if it does"`
+	Retrying    *Retrying         `json:"retrying" doc:"the failed call that is being retried"`
+	Stalled     *Stalled          `json:"stalled" doc:"set after a long time without progress, with the reason"`
 	Usage       Usage             `json:"usage"`
-	Budget      *float64          `json:"budget" doc:"the most it may cost, in the currency of the prices; null is no limit"`
-	Parent      string            `json:"parent,omitempty" doc:"the task that started it, if one did"`
-	ReplayOf    string            `json:"replay_of,omitempty" doc:"the task that this one runs again"`
-	Replay      *ReplayInfo       `json:"replay,omitempty" doc:"what a replay need not do again"`
-	DeadLetter  bool              `json:"dead_letter" doc:"it failed for good, or items of it did: see /v1/dead-letters"`
+	Budget      *float64          `json:"budget" doc:"maximum cost, in the currency of the prices; null means no limit"`
+	Parent      string            `json:"parent,omitempty" doc:"id of the task that started this task"`
+	ReplayOf    string            `json:"replay_of,omitempty" doc:"id of the replayed task"`
+	Replay      *ReplayInfo       `json:"replay,omitempty" doc:"what a replay keeps of the replayed task"`
+	DeadLetter  bool              `json:"dead_letter" doc:"whether the task or some of its items failed: see /v1/dead-letters"`
 
-	InputRequests map[string]InputRequest `json:"input_requests" doc:"what it needs a person for, by id"`
+	InputRequests map[string]InputRequest `json:"input_requests" doc:"requests for input from a person, by id"`
 
 	Simulated bool            `json:"simulated,omitempty" doc:"true when the built-in simulated model answered"`
-	Result    json.RawMessage `json:"result,omitempty" doc:"the result itself, up to 64 KiB"`
-	ResultRef *ResultRef      `json:"result_ref,omitempty" doc:"where a larger result is"`
+	Result    json.RawMessage `json:"result,omitempty" doc:"the result, up to 64 KiB"`
+	ResultRef *ResultRef      `json:"result_ref,omitempty" doc:"reference to a result over 64 KiB"`
 	Error     *Error          `json:"error"`
 	URLs      URLs            `json:"urls"`
 }
@@ -87,7 +87,7 @@ const InlineResultLimit = 64 << 10
 type Progress struct {
 	Percent   *int   `json:"percent"` // nil while the amount of work is unknown
 	Step      string `json:"step"`    // name of a step of the kind
-	StepIndex int    `json:"step_index" doc:"which of step_count it is, from 1; 0 before the first"`
+	StepIndex int    `json:"step_index" doc:"number of the step, from 1; 0 before the first step"`
 	StepCount int    `json:"step_count"`
 	Counts    Counts `json:"counts"`
 	Message   string `json:"message"` // one sentence for a person
@@ -97,8 +97,8 @@ type Progress struct {
 // ETA estimates the remaining time from the speed so far and from similar tasks that have ended.
 type ETA struct {
 	Seconds int64 `json:"seconds"`
-	Low     int64 `json:"low" doc:"seconds that it will take at the least, in four of five cases"`
-	High    int64 `json:"high" doc:"seconds that it will take at the most, in four of five cases"`
+	Low     int64 `json:"low" doc:"lower end of the 80 % interval, in seconds"`
+	High    int64 `json:"high" doc:"upper end of the 80 % interval, in seconds"`
 }
 
 // Counts counts items. Total = Succeeded + Failed + Cancelled + Running + Pending, always.
@@ -136,7 +136,7 @@ type Retrying struct {
 	Attempt     int        `json:"attempt"` // the current or next attempt, from 1
 	LastError   string     `json:"last_error"`
 	NextAttempt *time.Time `json:"next_attempt_at"`
-	Calls       int        `json:"calls" doc:"how many calls are being retried at the moment"`
+	Calls       int        `json:"calls" doc:"number of calls being retried"`
 }
 
 // Usage is the use of providers by a task. Answers reused from the ledger are not counted again.
@@ -146,8 +146,8 @@ type Usage struct {
 	OutputTokens   int64   `json:"output_tokens"` // as reported by the provider
 	CachedTokens   int64   `json:"cached_tokens"` // included in InputTokens
 	WastedTokens   int64   `json:"wasted_tokens"` // tokens of calls without an answer; not included in the other fields
-	VideoSeconds   float64 `json:"video_seconds,omitempty" doc:"of videos that were paid for"`
-	UnmeteredCalls int64   `json:"unmetered_calls" doc:"calls whose usage the provider did not tell: they were broken off, or it never does; neither tokens nor cost has them"`
+	VideoSeconds   float64 `json:"video_seconds,omitempty" doc:"seconds of paid videos"`
+	UnmeteredCalls int64   `json:"unmetered_calls" doc:"calls without reported usage, because they were aborted or the provider never reports it; not included in tokens and cost"`
 	Cost           *Cost   `json:"cost"` // cost of all tokens, including wasted tokens; nil if prices are unknown
 }
 
@@ -219,7 +219,7 @@ type Item struct {
 	Error     *Error          `json:"error"`
 	Usage     Usage           `json:"usage"`
 	Attempts  int             `json:"attempts"` // calls for the item, including failed calls
-	Model     string          `json:"model,omitempty" doc:"who gave the last answer: provider/model"`
+	Model     string          `json:"model,omitempty" doc:"provider/model of the last answer"`
 	Cached    bool            `json:"cached"` // all answers were reused from the ledger
 	Simulated bool            `json:"simulated,omitempty"`
 }
