@@ -228,7 +228,7 @@ func TestOtherCommands(t *testing.T) {
 		"items":           {[]string{"items", "task-1"}, "a.txt"},
 		"items, JSON":     {[]string{"items", "task-1", "--json"}, `"name": "a.txt"`},
 		"kinds":           {[]string{"kinds"}, "Summarise documents"},
-		"kind":            {[]string{"kinds", "summary"}, "the most words of a summary"},
+		"kind":            {[]string{"kinds", "summary"}, "maximum number of words of a summary"},
 		"cancel":          {[]string{"cancel", "task-2"}, "cancelling"},
 		"artifact":        {[]string{"result", "task-1", "--artifact", "report.md"}, "# 报告"},
 		"version":         {[]string{"version"}, "longhaul "},
