@@ -3,7 +3,7 @@
 SHELL := bash
 TOOLS := bin/golangci-lint bin/workflowcheck
 
-.PHONY: help run kill-demo chaos clock-jump test check fmt vet lint determinism drift bench record build clean
+.PHONY: help run kill-demo chaos clock-jump test check fmt vet lint determinism drift bench record build module-path clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,7 @@ vet: ## go vet, in all modules
 	go vet ./...
 	go vet -C temporal ./...
 	go vet -C dev/peers ./...
+	go vet -C examples/go-client ./...
 
 lint: $(TOOLS) ## the linters of .golangci.yml
 	bin/golangci-lint run ./...
@@ -48,6 +49,7 @@ drift: ## fail when a module file or a generated file is behind the code
 	go -C temporal mod tidy -diff
 	go -C tools mod tidy -diff
 	go -C dev/peers mod tidy -diff
+	go -C examples/go-client mod tidy -diff
 	go test -run 'Example|Spec|Docs' ./internal/config ./api/server ./internal/llm/openai ./internal/video/wire
 
 bench: bin/longhaul-temporal ## measure batch efficiency and recovery
@@ -59,6 +61,10 @@ record: bin/longhaul-temporal ## record histories for the replay test (KIND=summ
 build: bin/longhaul-temporal ## build the programs into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./api ./worker ./dev
 	CGO_ENABLED=0 go build -trimpath -o bin/longhaul ./starter
+
+module-path: SHELL := /bin/sh # found without PATH, which is the new name here
+module-path: ## rename the module for its publisher: PATH=host/owner/name
+	@/bin/sh tools/module-path '$(if $(filter command,$(origin PATH)),$(PATH))'
 
 bin/longhaul-temporal: $(wildcard temporal/*.go) temporal/go.mod
 	@echo "Building the Temporal server: 3 to 6 minutes on two cores, the first time."

@@ -1,7 +1,7 @@
-// Package activities does: every touch of the outside world that a workflow asks for.
+// Package activities holds everything that touches the outside world for a workflow, one folder a kind, and what
+// the kinds share: call, documents and results.
 //
-// A method of Activities is an activity of the same name. Each takes one value and gives one, with
-// references into the bucket instead of documents and answers, and each may run more than once: a
-// crash after the work and before Temporal heard of it brings it back. So writes are idempotent and
-// paid calls go through the ledger. Nothing here decides what comes next: that is for workflows.
+// An activity takes one value and returns one, with references into the bucket instead of documents and answers.
+// It may run more than once: after a crash between the work and its report, Temporal runs it again. So writes are
+// idempotent and paid calls go through the ledger. Nothing here decides what comes next: workflows do.
 package activities

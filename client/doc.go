@@ -1,9 +1,31 @@
-// Package client speaks the HTTP API from the other side: it starts, follows and reads tasks with
-// nothing but an address and a key.
+// Package client is the Go client of longhaul's HTTP API: it starts, follows, controls and reads tasks.
 //
-// Errors are a *task.Error (here *Error) when the server gave one, and *Unreachable when it gave no answer. The
-// package prints nothing, keeps nothing between calls and knows no kind of task.
+//	c, err := client.New("http://127.0.0.1:8080", os.Getenv("LONGHAUL_KEY"))
+//	if err != nil {
+//		return err
+//	}
+//	t, err := c.Create(ctx, client.NewTask{
+//		Kind:  "summary",
+//		Input: client.SummaryInput{Documents: []client.Document{{URL: "https://example.com/report.pdf"}}},
+//	}, "report-2026-11") // the idempotency key: a retry finds the same task
+//	if err != nil {
+//		return err
+//	}
+//	t, err = c.Watch(ctx, t.ID, func(t client.Task) { log.Println(t.Status, t.Progress.Message) })
 //
-// Watch shows how a task is best followed: by its stream of events, which costs nothing while nothing happens; by
-// long polls where something on the way keeps streams back; and with patience for a server that restarts.
+// Every type, state, error code and constant that a call takes or returns is exported here; nothing else of this module is
+// needed. Fields have the names of the API's JSON.
+//
+// # Errors
+//
+// A call fails with an [Error], which errors.As finds: its Code says what went wrong, its Errors name the fields of the request
+// by JSON Pointer, and Retryable says whether the same call may succeed later. The code [NoAnswer] means that the API could not
+// be reached. When ctx ends, the call returns ctx.Err(). Other errors concern this machine, such as a file that cannot be read.
+//
+// # Retries
+//
+// Only [Client.Watch], [Client.WatchText] and [Client.WatchAll] repeat requests. Every method says what happens when its caller
+// repeats it. Calls that start a task take an idempotency key: the same call with the same key returns the same task.
+//
+// The package prints nothing and keeps nothing between calls. A Client may be used by many goroutines.
 package client

@@ -3,109 +3,89 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
-
-	"longhaul/internal/task"
 )
 
-// How long a stream may be silent. Its first line comes at once, unless something on the way keeps it back; after that
-// it gives a sign of life every 15 seconds, unless the server was told otherwise.
+// How long a stream may send nothing. The server sends the first line at once, and then at least a comment every 15 seconds,
+// unless api.heartbeat says otherwise.
 const (
-	firstLine = 5 * time.Second
-	silence   = 50 * time.Second
+	firstLineTimeout = 5 * time.Second
+	lineTimeout      = 50 * time.Second
 )
 
-// errNoStream says that events do not come through as a stream: the way is long polls.
-var errNoStream = errors.New("no stream of events comes through")
+// errNoStream is the error of a stream whose first line does not arrive.
+var errNoStream = errors.New("no event stream arrives; a proxy may hold it back")
 
-// stream follows a task's events from where the watch is, until its end, a fault or a silence.
-func (w *watch) stream(ctx context.Context) error {
+// readEvents passes the events of a stream on until its event "end", which is not passed on. It starts after lastID; "" starts
+// with the present state. A stream that breaks or falls silent is NoAnswer.
+func (c *Client) readEvents(ctx context.Context, path, lastID string, handle func(event) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watchdog := time.AfterFunc(w.client.patienceWith(firstLine), cancel)
+	watchdog := time.AfterFunc(c.streamTimeout(firstLineTimeout), cancel)
 	defer watchdog.Stop()
 	header := http.Header{"Accept": {"text/event-stream"}}
-	if w.seen {
-		header.Set("Last-Event-ID", strconv.FormatInt(w.now.Revision, 10))
+	if lastID != "" {
+		header.Set("Last-Event-ID", lastID)
 	}
-	resp, err := w.client.send(ctx, call{method: http.MethodGet, path: taskPath(w.id, "events"), header: header})
+	resp, err := c.send(ctx, call{method: http.MethodGet, path: path, header: header})
 	if err != nil {
-		return late(ctx, err)
+		return withoutStream(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != "text/event-stream" {
 		return errNoStream
 	}
 	in := bufio.NewReader(resp.Body)
-	heard := false
+	started := false
 	for {
-		event, err := readEvent(in, func() {
-			heard = true
-			watchdog.Reset(w.client.patienceWith(silence))
+		e, err := readEvent(in, func() {
+			started = true
+			watchdog.Reset(c.streamTimeout(lineTimeout))
 		})
-		if err != nil && !heard {
-			return late(ctx, err)
+		switch {
+		case err != nil && !started:
+			return withoutStream(ctx, err)
+		case err != nil:
+			return c.noAnswer(context.Background(), fmt.Errorf("the event stream broke off: %w", err))
+		case e.name == "end":
+			return nil
 		}
-		if err != nil {
-			return &Unreachable{Address: w.client.base, Err: fmt.Errorf("the stream of events broke off: %w", err)}
-		}
-		w.streamed = true
-		if err := w.take(event); err != nil || event.name == "end" {
+		if err := handle(e); err != nil {
 			return err
 		}
 	}
 }
 
-// late tells a stream whose beginning does not come through from a server that gave another answer.
-func late(ctx context.Context, err error) error {
-	e, ours := errors.AsType[*task.Error](err)
-	if ctx.Err() != nil || ours && e.Code == task.NotFound { // or one that knows no events: a poll tells
+// withoutStream tells a stream that does not begin, and a server without events, from other errors.
+func withoutStream(ctx context.Context, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if ctx.Err() != nil || ok && e.Code == NotFound {
 		return errNoStream
 	}
 	return err
 }
 
-// patienceWith is how long something may take: in tests less than usual.
-func (c *Client) patienceWith(usual time.Duration) time.Duration {
-	if c.Silence > 0 {
-		return min(c.Silence, usual)
+// streamTimeout returns the timeout that is in force in place of the usual one.
+func (c *Client) streamTimeout(usual time.Duration) time.Duration {
+	if c.StreamTimeout > 0 {
+		return min(c.StreamTimeout, usual)
 	}
 	return usual
 }
 
-// take shows what an event tells.
-func (w *watch) take(e event) error {
-	switch e.name {
-	case "task":
-		var t task.Task
-		if err := json.Unmarshal(e.data, &t); err != nil {
-			return &Unreachable{Address: w.client.base, Err: fmt.Errorf("the event is not from longhaul: %w", err)}
-		}
-		w.show(t)
-	case "text":
-		var text task.Text
-		if w.onText != nil && json.Unmarshal(e.data, &text) == nil {
-			w.onText(text)
-		}
-	}
-	return nil
-}
-
-// event is one of Server-Sent Events.
+// event is a Server-Sent Event. Its id is "" where the stream cannot be resumed after it.
 type event struct {
-	name string
-	data []byte
+	name, id string
+	data     []byte
 }
 
-// readEvent reads up to the end of an event. Alive is called with every line, also those that only say that all is well.
+// readEvent reads the next event. It calls alive with every line, comments included.
 func readEvent(in *bufio.Reader, alive func()) (event, error) {
 	var e event
 	for {
@@ -125,6 +105,8 @@ func readEvent(in *bufio.Reader, alive func()) (event, error) {
 			return e, nil
 		case field == "event":
 			e.name = value
+		case field == "id":
+			e.id = value
 		case field == "data":
 			e.data = append(e.data, value...)
 		}

@@ -2,121 +2,181 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
+	"strconv"
 	"time"
-
-	"longhaul/internal/task"
 )
 
-// longPoll is how long one request of a watch is held open.
-const longPoll = "30s"
+// longPoll is how long a watch without event streams waits in one request.
+const longPoll = 30 * time.Second
 
-// Watch follows a task to its end and calls show with every state it sees, the first and the last
-// included. It listens to the task's events, and asks again and again, held open until something changes, where these do
-// not come through. A server that is away for a while, because it restarts, is borne; the first request is not repeated.
-func (c *Client) Watch(ctx context.Context, id string, show func(task.Task)) (task.Task, error) {
+// Watch follows a task to its end and calls show with every state it receives, the first and the last included. A slow show
+// misses states in between, never the last.
+//
+// Watch reads the event stream of the task, and uses long polls where a proxy holds streams back. After the first request it
+// repeats those that fail with NoAnswer or an error of the server, for RetryFor. With an error it returns the last state it has
+// received.
+func (c *Client) Watch(ctx context.Context, id string, show func(Task)) (Task, error) {
 	return c.WatchText(ctx, id, show, nil)
 }
 
-// WatchText is Watch that also tells of the text that is being written for the task, as far as events come through.
-func (c *Client) WatchText(ctx context.Context, id string, show func(task.Task), text func(task.Text)) (task.Task, error) {
-	w := &watch{client: c, id: id, onShow: show, onText: text}
+// WatchText is Watch that also calls text with what a model is writing for the task, where events arrive as a stream.
+func (c *Client) WatchText(ctx context.Context, id string, show func(Task), text func(Text)) (Task, error) {
+	w := &watch{client: c, id: id, onTask: show, onText: text}
 	t, err := c.Get(ctx, id)
 	if err != nil {
 		return t, err
 	}
 	w.show(t)
-	way := w.stream
-	trouble := c.newTrouble()
-	for !w.now.Done {
+	follow := w.stream
+	outage := c.newOutage()
+	for !w.last.Done {
 		w.streamed = false
-		before := w.now.Revision
-		err := way(ctx)
+		before := w.last.Revision
+		err := follow(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return w.now, ctx.Err()
+			return w.last, ctx.Err()
 		case errors.Is(err, errNoStream):
-			way = w.poll
+			follow = w.poll
 			continue
-		case err == nil || w.streamed || w.now.Revision != before:
-			trouble = c.newTrouble()
-		case !passing(err) || time.Since(trouble.began) > trouble.patience:
-			return w.now, err
+		case err == nil || w.streamed || w.last.Revision != before:
+			outage = c.newOutage()
+		case !transient(err) || outage.over():
+			return w.last, err
 		}
-		if err != nil && !trouble.wait(ctx) {
-			return w.now, ctx.Err()
+		if err != nil && !outage.wait(ctx) {
+			return w.last, ctx.Err()
 		}
 	}
-	return w.now, nil
+	return w.last, nil
 }
 
 // watch is one task being followed.
 type watch struct {
 	client   *Client
 	id       string
-	onShow   func(task.Task)
-	onText   func(task.Text)
-	now      task.Task
-	seen     bool
-	streamed bool // an event came through
+	onTask   func(Task)
+	onText   func(Text)
+	last     Task // the newest state received
+	shown    bool // last has been set
+	streamed bool // an event has arrived
 }
 
-// show shows a state, unless it is older than one that was shown: servers may be some milliseconds apart.
-func (w *watch) show(t task.Task) {
-	if w.seen && t.Revision < w.now.Revision {
+// show passes a state on, unless it is older than the last one: replicas of the API may be some milliseconds apart.
+func (w *watch) show(t Task) {
+	if w.shown && t.Revision < w.last.Revision {
 		return
 	}
-	w.now, w.seen = t, true
-	w.onShow(t)
+	w.last, w.shown = t, true
+	w.onTask(t)
 }
 
-// poll asks once, and is answered when something has changed.
+// poll waits for the next change in one request.
 func (w *watch) poll(ctx context.Context) error {
-	t, err := fetch[task.Task](ctx, w.client, get(taskPath(w.id), url.Values{"wait": {longPoll}, "after_revision": {fmt.Sprint(w.now.Revision)}}))
-	if err == nil && (t.Revision != w.now.Revision || t.Done) {
+	t, err := w.client.Wait(ctx, w.id, w.last.Revision, longPoll)
+	if err == nil && (t.Revision != w.last.Revision || t.Done) {
 		w.show(t)
 	}
 	return err
 }
 
-// trouble is a time without an answer.
-type trouble struct {
+// stream reads the task's events until its end, an error or a silence.
+func (w *watch) stream(ctx context.Context) error {
+	return w.client.readEvents(ctx, taskPath(w.id, "events"), strconv.FormatInt(w.last.Revision, 10), func(e event) error {
+		w.streamed = true
+		switch e.name {
+		case "task":
+			t, err := w.client.decodeTask(e)
+			if err != nil {
+				return err
+			}
+			w.show(t)
+		case "text":
+			var text Text
+			if w.onText != nil && json.Unmarshal(e.data, &text) == nil {
+				w.onText(text)
+			}
+		}
+		return nil
+	})
+}
+
+// WatchAll follows all tasks of the tenant until ctx ends, and calls show with every task that runs, and then with every task
+// that is new or changes. The tasks have no results: Get returns them. WatchAll repeats requests as Watch does, and misses no end
+// of a task that comes meanwhile. It needs an event stream: where a proxy holds streams back it fails with NoAnswer.
+func (c *Client) WatchAll(ctx context.Context, show func(Task)) error {
+	lastID, streamed := "", false
+	outage := c.newOutage()
+	for {
+		err := c.readEvents(ctx, "/v1/events", lastID, func(e event) error {
+			streamed = true
+			outage = c.newOutage()
+			if e.id != "" {
+				lastID = e.id
+			}
+			if e.name != "task" {
+				return nil
+			}
+			t, err := c.decodeTask(e)
+			if err == nil {
+				show(t)
+			}
+			return err
+		})
+		hidden := errors.Is(err, errNoStream)
+		if hidden {
+			err = c.noAnswer(ctx, err)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case hidden && !streamed, err != nil && (!transient(err) || outage.over()):
+			return err
+		}
+		outage.wait(ctx)
+	}
+}
+
+func (c *Client) decodeTask(e event) (t Task, err error) {
+	if err := json.Unmarshal(e.data, &t); err != nil {
+		return t, c.noAnswer(context.Background(), fmt.Errorf("the event is not from longhaul: %w", err))
+	}
+	return t, nil
+}
+
+// outage is a time in which requests fail.
+type outage struct {
 	began           time.Time
-	pause, patience time.Duration
+	delay, patience time.Duration
 }
 
-func (c *Client) newTrouble() *trouble {
-	t := &trouble{began: time.Now(), pause: c.Pause, patience: c.Patience}
-	if t.pause == 0 {
-		t.pause = 500 * time.Millisecond
+func (c *Client) newOutage() *outage {
+	o := &outage{began: time.Now(), delay: c.RetryDelay, patience: c.RetryFor}
+	if o.delay == 0 {
+		o.delay = 500 * time.Millisecond
 	}
-	if t.patience == 0 {
-		t.patience = 2 * time.Minute
+	if o.patience == 0 {
+		o.patience = 2 * time.Minute
 	}
-	return t
+	return o
 }
 
-// wait lets some time go by, more each time, and not the same for all who lost the same server.
-func (t *trouble) wait(ctx context.Context) bool {
-	timer := time.NewTimer(t.pause/2 + rand.N(t.pause))
+func (o *outage) over() bool { return time.Since(o.began) > o.patience }
+
+// wait waits before the next request: longer each time, and with jitter, so that the clients of a restarted server do not return
+// at once. It returns false when ctx ends first.
+func (o *outage) wait(ctx context.Context) bool {
+	timer := time.NewTimer(o.delay/2 + rand.N(o.delay))
 	defer timer.Stop()
-	t.pause = min(2*t.pause, 10*time.Second)
+	o.delay = min(2*o.delay, 10*time.Second)
 	select {
 	case <-ctx.Done():
 		return false
 	case <-timer.C:
 		return true
 	}
-}
-
-// passing reports whether an error may be over soon.
-func passing(err error) bool {
-	if _, lost := errors.AsType[*Unreachable](err); lost {
-		return true
-	}
-	e, ours := errors.AsType[*task.Error](err)
-	return ours && e.Status >= 500
 }

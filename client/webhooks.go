@@ -3,64 +3,91 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"longhaul/internal/task"
 )
 
-// NewWebhook is what is registered: an address or a mailbox.
+// Webhook is where a task sends its messages, in NewTask.
+type Webhook = task.Webhook
+
+// Occasion is what a message reports; no occasions mean all of them.
+type Occasion = task.Occasion
+
+// The occasions. OnPing is only sent by TestWebhook.
+const (
+	OnSucceeded     = task.OnSucceeded
+	OnFailed        = task.OnFailed
+	OnCancelled     = task.OnCancelled
+	OnDeadLettered  = task.OnDeadLettered
+	OnInputRequired = task.OnInputRequired
+	OnPing          = task.OnPing
+)
+
+// NewWebhook is an address or a mailbox to register. Exactly one of URL and Email is set.
 type NewWebhook struct {
-	URL    string          `json:"url,omitempty"`
-	Email  string          `json:"email,omitempty"`
-	Events []task.Occasion `json:"events,omitempty"`
+	URL    string     `json:"url,omitempty"`
+	Email  string     `json:"email,omitempty"`
+	Events []Occasion `json:"events,omitempty"`
 }
 
-// AddWebhook registers an address. The answer alone shows its secret.
-func (c *Client) AddWebhook(ctx context.Context, n NewWebhook) (task.Endpoint, error) {
-	return post[task.Endpoint](ctx, c, webhookPath(), "", n)
+// Endpoint is a registered webhook: it gets a message about every task that is created after it.
+type Endpoint = task.Endpoint
+
+// Disabled is why an Endpoint gets no messages any more. A test that arrives enables it.
+type Disabled = task.Disabled
+
+// Delivery is a message to one address, with every attempt to deliver it.
+type Delivery = task.Delivery
+
+// Attempt is one attempt to deliver a message.
+type Attempt = task.Attempt
+
+// DeliveryStatus is the status of a delivery.
+type DeliveryStatus = task.DeliveryStatus
+
+// The statuses of deliveries.
+const (
+	DeliveryPending   = task.DeliveryPending
+	DeliveryDelivered = task.DeliveryDelivered
+	DeliveryFailed    = task.DeliveryFailed    // after the last attempt
+	DeliveryDisabled  = task.DeliveryDisabled  // the receiver answered that it is gone
+	DeliveryCancelled = task.DeliveryCancelled // the webhook was deleted
+)
+
+// AddWebhook registers a webhook. Only its answer and that of RotateWebhook have the Secret. Repeating it registers a second
+// webhook.
+func (c *Client) AddWebhook(ctx context.Context, n NewWebhook) (Endpoint, error) {
+	return post[Endpoint](ctx, c, "/v1/webhooks", n)
 }
 
-// Webhooks lists the registered addresses.
-func (c *Client) Webhooks(ctx context.Context) ([]task.Endpoint, error) {
-	page, err := fetch[task.Page[task.Endpoint]](ctx, c, get(webhookPath()))
-	return page.Data, err
+// Webhooks returns the registered webhooks.
+func (c *Client) Webhooks(ctx context.Context) ([]Endpoint, error) {
+	return list[Endpoint](ctx, c, "/v1/webhooks")
 }
 
-// DeleteWebhook removes one.
+// DeleteWebhook deletes a webhook and cancels its deliveries. Repeating it is NotFound.
 func (c *Client) DeleteWebhook(ctx context.Context, id string) error {
-	resp, err := c.send(ctx, call{method: http.MethodDelete, path: webhookPath(id)})
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return c.execute(ctx, call{method: http.MethodDelete, path: pathOf("/v1/webhooks", id)})
 }
 
-// RotateWebhook gives one a new secret, which the answer alone shows.
-func (c *Client) RotateWebhook(ctx context.Context, id string) (task.Endpoint, error) {
-	return fetch[task.Endpoint](ctx, c, call{method: http.MethodPost, path: webhookPath(id, "rotate")})
+// RotateWebhook replaces the secret of a webhook. For a day messages are signed with both secrets. Repeating it makes a third
+// secret.
+func (c *Client) RotateWebhook(ctx context.Context, id string) (Endpoint, error) {
+	return post[Endpoint](ctx, c, pathOf("/v1/webhooks", id, "rotate"), nil)
 }
 
-// TestWebhook sends one a ping, and tells what came of it.
-func (c *Client) TestWebhook(ctx context.Context, id string) (task.Attempt, error) {
-	return fetch[task.Attempt](ctx, c, call{method: http.MethodPost, path: webhookPath(id, "test")})
+// TestWebhook sends a ping to a webhook. A ping that does not arrive is not an error: see Attempt.Error. Repeating it sends
+// another ping.
+func (c *Client) TestWebhook(ctx context.Context, id string) (Attempt, error) {
+	return post[Attempt](ctx, c, pathOf("/v1/webhooks", id, "test"), nil)
 }
 
-// Deliveries lists the messages that tell of a task.
-func (c *Client) Deliveries(ctx context.Context, id string) ([]task.Delivery, error) {
-	page, err := fetch[task.Page[task.Delivery]](ctx, c, get(taskPath(id, "deliveries")))
-	return page.Data, err
+// Deliveries returns the messages about a task.
+func (c *Client) Deliveries(ctx context.Context, id string) ([]Delivery, error) {
+	return list[Delivery](ctx, c, taskPath(id, "deliveries"))
 }
 
-// Redeliver sends a message again.
-func (c *Client) Redeliver(ctx context.Context, id string) (task.Delivery, error) {
-	return fetch[task.Delivery](ctx, c, call{method: http.MethodPost, path: "/v1/deliveries/" + url.PathEscape(id) + "/redeliver"})
-}
-
-func webhookPath(steps ...string) string {
-	path := []string{"/v1/webhooks"}
-	for _, step := range steps {
-		path = append(path, url.PathEscape(step))
-	}
-	return strings.Join(path, "/")
+// Redeliver sends a message again, with the same message id, whatever its status. Repeating it sends it once more.
+func (c *Client) Redeliver(ctx context.Context, id string) (Delivery, error) {
+	return post[Delivery](ctx, c, pathOf("/v1/deliveries", id, "redeliver"), nil)
 }

@@ -15,11 +15,16 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"longhaul/activities"
+	"longhaul/activities/call"
+	"longhaul/activities/documents"
+	"longhaul/activities/results"
 	"longhaul/internal/cluster"
 	"longhaul/internal/cutoff"
 	"longhaul/internal/document"
 	"longhaul/internal/lane"
 	"longhaul/internal/llm/openai"
+	"longhaul/internal/record"
+	"longhaul/internal/retrieval"
 	"longhaul/internal/router"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
@@ -97,25 +102,31 @@ func (s *stack) workHere(tools activities.Toolbox, meter cutoff.Meter) {
 		Name: "p", BaseURL: s.provider.URL(), Key: "k", IdleTimeout: time.Minute, TotalTimeout: time.Minute, Log: log,
 	})
 	require.NoError(s.t, err)
-	table, err := router.New("m", &router.Provider{Name: "p", Queue: activities.QueueLLM, Model: model, Lane: lane.New(lane.Limits{})})
+	table, err := router.New("m", &router.Provider{Name: "p", Queue: record.QueueLLM, Model: model, Lane: lane.New(lane.Limits{})})
 	require.NoError(s.t, err)
-	do := &activities.Activities{
-		Bucket: bucket, Ledger: storage.NewLedger(bucket), Files: storage.NewFiles(bucket), Router: table, Tools: tools, Inputs: workflows.Inputs{},
-		Reader: document.NewExtractor(document.Options{Workers: 1, Log: log}), Fetcher: document.NewFetcher(document.FetchOptions{}),
-		Scratch: s.t.TempDir(), ChunkTokens: 1000, ContextTokens: 10_000, MaxAttempts: 1, Log: log,
-	}
+	files := storage.NewFiles(bucket)
+	acts := workflows.Activities(activities.Parts{
+		Call: &call.Caller{Bucket: bucket, Ledger: storage.NewLedger(bucket), Router: table, MaxAttempts: 1, Log: log},
+		Documents: &documents.Library{
+			Bucket: bucket, Files: files, Reader: document.NewExtractor(document.Options{Workers: 1, Log: log}),
+			Fetcher: document.NewFetcher(document.FetchOptions{}), Scratch: s.t.TempDir(), ChunkTokens: 1000,
+		},
+		Results: &results.Store{Bucket: bucket}, Bucket: bucket, Files: files, ContextTokens: 10_000, Indexes: &retrieval.Cache{},
+		Tools: tools, Kinds: workflows.Inputs{}, Log: log,
+	})
 	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address, Log: log, Payloads: cluster.Payloads(bucket)})
 	require.NoError(s.t, err)
 	s.t.Cleanup(c.Close)
-	for _, queue := range []string{activities.QueueWorkflows, activities.QueueDocuments, activities.QueueLLM, activities.QueueTools} {
+	for _, queue := range []string{record.QueueWorkflows, record.QueueDocuments, record.QueueLLM, record.QueueTools} {
 		pool := worker.New(c.Client, queue, worker.Options{
 			MaxConcurrentActivityExecutionSize: 1, DisableEagerActivities: true, MaxHeartbeatThrottleInterval: 200 * time.Millisecond,
 			Interceptors: []interceptor.WorkerInterceptor{cutoff.New(cutoff.Options{Grace: time.Second, Meter: meter, Log: log})},
 		})
 		if strings.HasSuffix(queue, "workflows") {
 			workflows.Register(pool)
-		} else {
-			pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
+		}
+		for name, act := range acts[queue] {
+			pool.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 		}
 		require.NoError(s.t, pool.Start())
 		s.t.Cleanup(pool.Stop)

@@ -19,11 +19,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
-	"longhaul/activities"
 	"longhaul/client"
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // A worker that is killed in the middle costs the calls it had in flight, and nothing else.
@@ -278,7 +277,7 @@ func TestLargeTextAndResult(t *testing.T) {
 func (s *stack) requireShortHistories(id string, groups int) {
 	ids := []string{id}
 	for n := range groups {
-		ids = append(ids, workflows.GroupID(id, n))
+		ids = append(ids, record.GroupID(id, n))
 	}
 	var most int64
 	for _, workflow := range ids {
@@ -417,9 +416,9 @@ func TestGentleStop(t *testing.T) {
 		require.NoError(t, s.worker.cmd.Process.Signal(syscall.SIGTERM))
 		<-s.worker.end
 		require.NoError(t, s.provider.WaitGone(s.soon(), stop))
-		require.Equal(t, activities.Beat{
-			Stage: "summarising note-0", Calls: stop, Stopped: stop, Wasted: task.Usage{UnmeteredCalls: int64(stop)},
-		}, s.beat(workflows.GroupID(id, 0)))
+		require.Equal(t, record.Heartbeat{
+			Stage: "summarising note-0", Call: record.CallState{Calls: stop, Wasted: task.Usage{UnmeteredCalls: int64(stop)}},
+		}, s.beat(record.GroupID(id, 0)))
 		s.worker = s.start("worker")
 	}
 	require.Equal(t, task.Full, s.finish(id).Outcome)
@@ -427,7 +426,7 @@ func TestGentleStop(t *testing.T) {
 }
 
 // beat is the last heartbeat of a workflow's one pending activity.
-func (s *stack) beat(id string) (b activities.Beat) {
+func (s *stack) beat(id string) (b record.Heartbeat) {
 	d, err := s.describe(id)
 	require.NoError(s.t, err)
 	pending := d.RawResponse.GetPendingActivities()

@@ -18,8 +18,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"longhaul/activities"
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
 	"longhaul/workflows"
 )
@@ -228,9 +228,9 @@ func TestDP01_blockedTaskSaysSo(t *testing.T) {
 
 	c := s.cluster()
 	defer c.Close()
-	other := worker.New(c.Client, activities.QueueWorkflows, worker.Options{})
+	other := worker.New(c.Client, record.QueueWorkflows, worker.Options{})
 	for _, kind := range workflows.Kinds() {
-		other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.Start) error {
+		other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ record.Start[struct{}]) error {
 			return workflow.Sleep(ctx, time.Hour)
 		}, workflow.RegisterOptions{Name: kind.Name})
 	}

@@ -12,8 +12,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // Two hundred documents, and the first call is told to come back later: no call is made until then but
@@ -75,7 +75,7 @@ func TestLongWaitHoldsNoSlot(t *testing.T) {
 	})
 	id := s.submit(notes(3))
 	require.Eventually(t, func() bool {
-		pending := s.pending(workflows.GroupID(id, 0))
+		pending := s.pending(record.GroupID(id, 0))
 		return len(pending) == 3 && !slices.ContainsFunc(pending, func(p *workflowpb.PendingActivityInfo) bool {
 			return p.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED || p.GetLastFailure() == nil
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"longhaul/activities"
+	qaacts "longhaul/activities/qa"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 )
@@ -24,7 +24,7 @@ import (
 // ask starts a qa task and gives its id.
 func (s *stack) ask(in task.QAInput) string { return s.begin("qa", in, nil) }
 
-func (s *stack) answers(id string) (out activities.QAOutput) {
+func (s *stack) answers(id string) (out qaacts.QAOutput) {
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)
 	require.NoError(s.t, json.Unmarshal([]byte(body), &out))

@@ -19,16 +19,16 @@ import (
 
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/notify/notifytest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
-var record = flag.String("record", "", "record histories of a kind, or of all, into workflows/testdata/histories")
+var recordKind = flag.String("record", "", "record histories of a kind, or of all, into workflows/testdata/histories")
 
 // TestRecord runs tasks of every shape on a real Temporal and keeps their histories for the replay
 // test. Record with the code that is deployed: a history of the branch proves nothing about it.
 func TestRecord(t *testing.T) {
-	if *record == "" {
+	if *recordKind == "" {
 		t.Skip("records only with -record")
 	}
 	shapes := map[string]map[string]func(*stack) string{
@@ -46,7 +46,8 @@ func TestRecord(t *testing.T) {
 			"ended": func(s *stack) string { return recordTold(s) + ".ended" },
 			"again": recordAgain,
 		},
-		"replay": {"bulk": recordBulk},
+		"replay":    {"bulk": recordBulk},
+		"translate": {"parts": recordTranslation},
 		"agent": {
 			"approval":  recordApproval,
 			"child":     recordChild,
@@ -61,7 +62,7 @@ func TestRecord(t *testing.T) {
 	}
 	for kind, shapes := range shapes {
 		for name, run := range shapes {
-			if *record == "all" || *record == kind {
+			if *recordKind == "all" || *recordKind == kind {
 				t.Run(kind+"/"+name, func(t *testing.T) {
 					opts := temporalOptions{}
 					if name == "continued" {
@@ -73,6 +74,10 @@ func TestRecord(t *testing.T) {
 			}
 		}
 	}
+}
+
+func recordTranslation(s *stack) string {
+	return s.finish(s.begin("translate", map[string]any{"documents": []task.Document{{Text: strings.Repeat("The keeper lit the lamp above the sea. ", 80)}, {Text: "A note."}}, "language": "German"}, nil)).ID
 }
 
 func recordDigest(s *stack) string {
@@ -141,7 +146,7 @@ func (s *stack) keep(kind, name, id string) {
 	defer c.Close()
 	files := map[string]string{id: name}
 	if kind == "summary" {
-		files[workflows.GroupID(id, 0)] = name + "-group"
+		files[record.GroupID(id, 0)] = name + "-group"
 	}
 	for workflow, file := range files {
 		dir := filepath.Join("..", "workflows", "testdata", "histories", kind)

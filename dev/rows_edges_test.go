@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/activities"
+	rowsacts "longhaul/activities/rows"
 	"longhaul/internal/llm/llmtest"
 	"longhaul/internal/task"
 )
 
-func (s *stack) rowsReceipt(id string) (r activities.RowsReceipt) {
+func (s *stack) rowsReceipt(id string) (r rowsacts.RowsReceipt) {
 	s.t.Helper()
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)

@@ -14,8 +14,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // requireSmallHistory checks that what a task's workflows hold is small, whatever its answers were.
@@ -69,7 +69,7 @@ func TestPS01_largeAnswers(t *testing.T) {
 	for i, line := range s.results(vectors, "vectors.jsonl") {
 		require.InDeltaSlice(t, llmtest.Vector(fmt.Sprintf("row %06d.", i), wide), line.Vector, 1e-6)
 	}
-	s.requireSmallHistory(long, workflows.GroupID(long, 0), agent, vectors)
+	s.requireSmallHistory(long, record.GroupID(long, 0), agent, vectors)
 }
 
 // counting is the desk that answers with a page.

@@ -15,7 +15,7 @@ import (
 // TestRecordVideo is TestRecord for the kind video. One of its tasks takes six minutes: it waits for a job until
 // the waits are timers.
 func TestRecordVideo(t *testing.T) {
-	if *record != "all" && *record != "video" {
+	if *recordKind != "all" && *recordKind != "video" {
 		t.Skip("records only with -record")
 	}
 	shapes := map[string]func(*stack, *videotest.Provider) string{

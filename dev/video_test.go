@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"longhaul/activities"
+	videoacts "longhaul/activities/video"
 	"longhaul/internal/browsertest"
 	"longhaul/internal/cluster"
 	"longhaul/internal/task"
@@ -58,11 +58,11 @@ func (s *stack) film(in task.VideoInput) string {
 }
 
 // films reads the result of a task.
-func (s *stack) films(id string) []activities.VideoItem {
+func (s *stack) films(id string) []videoacts.VideoItem {
 	s.t.Helper()
 	status, body := s.get("/v1/tasks/" + id + "/result")
 	require.Equal(s.t, http.StatusOK, status, body)
-	var out activities.VideoOutput
+	var out videoacts.VideoOutput
 	require.NoError(s.t, json.Unmarshal([]byte(body), &out))
 	return out.Videos
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"longhaul/internal/task"
+	"longhaul/client"
 )
 
-// documents makes a document of every source: an address is passed on, - is text from standard
-// input, anything else is a file to upload. Missing files are found before any is sent.
+// documents makes a document of each source: an http(s) address, - for text from standard input, or else a file to upload. A
+// missing file is an error before the first upload.
 func (c *cli) documents(ctx context.Context, sources []string) ([]json.RawMessage, error) {
 	var total int64
 	for _, source := range sources {
@@ -45,16 +45,16 @@ func (c *cli) documents(ctx context.Context, sources []string) ([]json.RawMessag
 	return all, nil
 }
 
-func (c *cli) document(ctx context.Context, source string, sent func(int)) (task.Document, error) {
+func (c *cli) document(ctx context.Context, source string, sent func(int)) (client.Document, error) {
 	switch {
 	case isAddress(source):
-		return task.Document{URL: source}, nil
+		return client.Document{URL: source}, nil
 	case source == "-":
 		text, err := c.read("-")
-		return task.Document{Text: string(text), Name: "standard input"}, err
+		return client.Document{Text: string(text), Name: "standard input"}, err
 	default:
 		file, err := c.client.UploadFile(ctx, source, sent)
-		return task.Document{FileID: file.ID, Name: filepath.Base(source)}, err
+		return client.Document{FileID: file.ID, Name: filepath.Base(source)}, err
 	}
 }
 
@@ -62,7 +62,7 @@ func isAddress(source string) bool {
 	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
 
-// uploadBar shows how much has been sent, on a terminal; done takes it away.
+// uploadBar shows on a terminal how much is sent; done removes it.
 func (c *cli) uploadBar(ctx context.Context, total int64) (sent func(int), done func()) {
 	if total == 0 || !c.live() {
 		return func(int) {}, func() {}

@@ -15,11 +15,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"longhaul/internal/schema"
-	"longhaul/internal/task"
+	"longhaul/client"
 )
 
-// field is what a kind's schema says of one field of its input.
+// field is a field of a kind's input, from its JSON Schema.
 type field struct {
 	Type        string `json:"type"`
 	Description string `json:"description"`
@@ -29,14 +28,14 @@ type field struct {
 	Enum []string `json:"enum"`
 }
 
-// texts reports whether the field is a list of texts.
-func (f field) texts() bool { return f.Type == "array" && f.Items.Type == "string" }
+// isTexts reports whether the field is a list of texts.
+func (f field) isTexts() bool { return f.Type == "array" && f.Items.Type == "string" }
 
-func fieldsOf(kind task.KindInfo) map[string]field {
+func fieldsOf(kind client.KindInfo) map[string]field {
 	var s struct {
 		Properties map[string]field `json:"properties"`
 	}
-	_ = json.Unmarshal(kind.InputSchema, &s) // without it there are no settings, and the API still checks
+	_ = json.Unmarshal(kind.InputSchema, &s) // without a schema there are no settings; the API checks the input
 	return s.Properties
 }
 
@@ -49,13 +48,13 @@ func names(fields map[string]field) []string {
 	return all
 }
 
-// addSettings makes a flag of every simple field of a kind's input; one of a list of texts may be used more than
-// once. After parsing, the returned function gives those that were used, as key=value.
-func addSettings(flags *pflag.FlagSet, kind task.KindInfo) func() []string {
+// addSettings adds a flag for each simple field of a kind's input; the flag of a list of texts may be repeated. After parsing,
+// the returned function returns the flags in use, as key=value.
+func addSettings(flags *pflag.FlagSet, kind client.KindInfo) func() []string {
 	fields := fieldsOf(kind)
 	values, lists := map[string]*string{}, map[string]*[]string{}
 	for name, f := range fields {
-		if f.texts() && flags.Lookup(flagName(name)) == nil {
+		if f.isTexts() && flags.Lookup(flagName(name)) == nil {
 			lists[name] = flags.StringArray(flagName(name), nil, f.Description)
 		}
 		if f.Type == "array" || f.Type == "object" || f.Type == "" || flags.Lookup(flagName(name)) != nil {
@@ -85,29 +84,18 @@ func addSettings(flags *pflag.FlagSet, kind task.KindInfo) func() []string {
 
 func flagName(fieldName string) string { return strings.ReplaceAll(fieldName, "_", "-") }
 
-// buildInput puts together --input, settings and documents. Files are uploaded last, when nothing
-// else can be wrong.
-func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sources []string) (json.RawMessage, error) {
+// buildInput combines --input, settings and documents. Files are uploaded last, after all other checks.
+func (c *cli) buildInput(ctx context.Context, o *order, kind client.KindInfo, sources []string) (json.RawMessage, error) {
 	fields := fieldsOf(kind)
-	input, err := c.givenInput(o.input)
+	input, err := c.readInput(o.input)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := pairs("set", o.set)
-	if err != nil {
+	if err := applySettings(input, kind, o.set); err != nil {
 		return nil, err
-	}
-	for name, value := range settings {
-		f, ok := fields[name]
-		if !ok {
-			return nil, errors.New(schema.Unknown("field", name, names(fields)))
-		}
-		if input[name], err = typed(f.Type, value); err != nil {
-			return nil, fmt.Errorf("%s %w", name, err)
-		}
 	}
 	if input["output"] == nil {
-		form, err := fileForm(fields["output"], o.output)
+		form, err := outputForm(fields["output"], o.output)
 		if err != nil {
 			return nil, fmt.Errorf("--output: a task of kind %s %w", kind.Name, err)
 		}
@@ -122,7 +110,7 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 		return c.withFile(ctx, input, sources)
 	}
 	if _, ok := fields["documents"]; !ok {
-		return nil, fmt.Errorf("a task of kind %s takes no documents; longhaul kinds %s shows its input", kind.Name, kind.Name)
+		return nil, fmt.Errorf("a task of kind %s takes no documents; longhaul kinds %s lists its fields", kind.Name, kind.Name)
 	}
 	documents, err := c.documents(ctx, sources)
 	if err != nil {
@@ -138,27 +126,46 @@ func (c *cli) buildInput(ctx context.Context, o *order, kind task.KindInfo, sour
 	return json.Marshal(input)
 }
 
-// fileForm is the form of a file of results that its name asks for, of those that a kind can write; "" for none. What would be written into
-// a file whose name promises another form is refused.
-func fileForm(output field, name string) (string, error) {
+// applySettings puts key=value pairs into an input, each as the type that the kind's schema gives it.
+func applySettings(input map[string]json.RawMessage, kind client.KindInfo, set []string) error {
+	settings, err := pairs("set", set)
+	if err != nil {
+		return err
+	}
+	fields := fieldsOf(kind)
+	for name, value := range settings {
+		f, ok := fields[name]
+		if !ok {
+			return fmt.Errorf("unknown field %q; a task of kind %s has the fields: %s", name, kind.Name, strings.Join(names(fields), ", "))
+		}
+		if input[name], err = typed(f.Type, value); err != nil {
+			return fmt.Errorf("%s %w", name, err)
+		}
+	}
+	return nil
+}
+
+// outputForm returns the format that the extension of a file selects, or "" for the kind's default. An extension of a format that
+// the kind cannot write is an error.
+func outputForm(output field, name string) (string, error) {
 	form := strings.TrimPrefix(filepath.Ext(name), ".")
 	switch {
 	case slices.Contains(output.Enum, form):
 		return form, nil
 	case len(output.Enum) == 0, slices.Contains([]string{"", "json", "txt", "ndjson"}, form):
-		return "", nil // .json saves the receipt
+		return "", nil // a .json file gets the receipt
 	}
-	return "", fmt.Errorf("writes no %s, but %s: name the file so, or choose with --set output=FORM", form, strings.Join(output.Enum, ", "))
+	return "", fmt.Errorf("cannot write %s: use the extension %s, or --set output=FORM", form, strings.Join(output.Enum, ", "))
 }
 
-// withFile adds the one file of rows that a kind takes.
+// withFile adds the file of rows to an input.
 func (c *cli) withFile(ctx context.Context, input map[string]json.RawMessage, sources []string) (json.RawMessage, error) {
 	if len(sources) > 1 {
-		return nil, errors.New("name one file of rows, or one address")
+		return nil, errors.New("a task over rows takes one file, or one address")
 	}
 	if sources[0] == "-" {
-		name, err := c.kept()
-		defer func() { _ = os.Remove(name) }() // half of it, too
+		name, err := c.saveInput()
+		defer func() { _ = os.Remove(name) }() // also if it is incomplete
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +175,7 @@ func (c *cli) withFile(ctx context.Context, input map[string]json.RawMessage, so
 	if err != nil {
 		return nil, err
 	}
-	var named task.RowFile
+	var named client.RowFile
 	if err := json.Unmarshal(documents[0], &named); err != nil {
 		return nil, err
 	}
@@ -178,8 +185,8 @@ func (c *cli) withFile(ctx context.Context, input map[string]json.RawMessage, so
 	return json.Marshal(input)
 }
 
-// kept puts standard input into a file, for rows are uploaded, and may be many.
-func (c *cli) kept() (name string, err error) {
+// saveInput saves standard input, which may be large, to a file for the upload.
+func (c *cli) saveInput() (name string, err error) {
 	file, err := os.CreateTemp("", "rows-*")
 	if err != nil {
 		return "", err
@@ -188,11 +195,10 @@ func (c *cli) kept() (name string, err error) {
 	return file.Name(), errors.Join(err, file.Close())
 }
 
-// givenInput reads --input.
-func (c *cli) givenInput(given string) (map[string]json.RawMessage, error) {
-	input := map[string]json.RawMessage{}
+// readInput reads the object of --input; a repeated key is an error, as it is for the API.
+func (c *cli) readInput(given string) (map[string]json.RawMessage, error) {
 	if given == "" {
-		return input, nil
+		return map[string]json.RawMessage{}, nil
 	}
 	text := []byte(given)
 	if name, ok := strings.CutPrefix(given, "@"); ok {
@@ -201,13 +207,45 @@ func (c *cli) givenInput(given string) (map[string]json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	if err := schema.WellFormed(text); err != nil {
-		return nil, fmt.Errorf("--input: %s", task.AsError(err).Detail)
-	}
-	if err := json.Unmarshal(text, &input); err != nil || input == nil {
-		return nil, errors.New("--input must be a JSON object")
+	input, err := parseObject(text)
+	if err != nil {
+		return nil, fmt.Errorf("--input: %w", err)
 	}
 	return input, nil
+}
+
+// parseObject parses a JSON object into its fields. A repeated key is an error: one of its values would be lost.
+func parseObject(text []byte) (map[string]json.RawMessage, error) {
+	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
+		return nil, withPosition(text, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if start, _ := decoder.Token(); start != json.Delim('{') {
+		return nil, errors.New("must be a JSON object")
+	}
+	fields := map[string]json.RawMessage{}
+	for decoder.More() {
+		key, _ := decoder.Token() // no more errors: the text is JSON
+		name, _ := key.(string)
+		if fields[name] != nil {
+			return nil, fmt.Errorf("the key %q occurs twice", name)
+		}
+		var value json.RawMessage
+		_ = decoder.Decode(&value)
+		fields[name] = value
+	}
+	return fields, nil
+}
+
+// withPosition adds the line and the column to a syntax error.
+func withPosition(text []byte, err error) error {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return err
+	}
+	before := text[:min(int(syntax.Offset), len(text))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	return fmt.Errorf("not JSON: %w at line %d, column %d", err, line, len(before)-bytes.LastIndexByte(before, '\n')-1)
 }
 
 // read reads a whole file, or standard input for "-".
@@ -218,7 +256,7 @@ func (c *cli) read(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// typed makes JSON of a word on the command line, as the schema wants it.
+// typed encodes an argument as JSON of the type that the schema gives it.
 func typed(jsonType, value string) (json.RawMessage, error) {
 	switch jsonType {
 	case "integer":
@@ -235,7 +273,7 @@ func typed(jsonType, value string) (json.RawMessage, error) {
 		}
 	case "array", "object":
 		if !json.Valid([]byte(value)) {
-			return nil, errors.New("must be given as JSON")
+			return nil, errors.New("must be JSON")
 		}
 	default:
 		return json.Marshal(value)

@@ -14,7 +14,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// newRowsDesk is a command line in front of kinds over rows, whose tasks end at once.
+// newRowsDesk is a desk with the kinds over rows. Their tasks end at once.
 func newRowsDesk(t *testing.T) *desk {
 	d := newDesk(t, func(p *server.Parts) {
 		for name, in := range map[string]any{"generate": task.GenerateInput{}, "classify": task.ClassifyInput{}, "embed": task.EmbedInput{}} {
@@ -65,7 +65,7 @@ func TestRows_submit(t *testing.T) {
 	require.Contains(t, string(receipt), `"rows"`)
 }
 
-// A person is shown the receipt, and how to get the file.
+// Standard output gets the receipt, and a note says how to get the file.
 func TestRows_result(t *testing.T) {
 	t.Parallel()
 	d := newRowsDesk(t)
@@ -73,7 +73,7 @@ func TestRows_result(t *testing.T) {
 	require.Equal(t, exitDone, code, errOut)
 	require.Contains(t, out, `"rows": 1`)
 	require.Contains(t, errOut, "longhaul result task-1 --output results.csv")
-	require.Contains(t, errOut, "The model was simulated", "the files do not say it")
+	require.Contains(t, errOut, "The model was simulated", "the files do not say so")
 
 	code, _, errOut = d.run("submit", "embed", d.write("a.csv", "text\nx\n"), "--output", "parquet")
 	require.Equal(t, exitUsage, code)
@@ -81,15 +81,15 @@ func TestRows_result(t *testing.T) {
 	for _, name := range []string{"e.csv", "e.xlsx"} {
 		code, _, errOut = d.run("submit", "embed", d.write("a.csv", "text\nx\n"), "--watch", "--output", filepath.Join(d.dir, name))
 		require.Equal(t, exitUsage, code)
-		require.Contains(t, errOut, "a task of kind embed writes no "+name[2:]+", but jsonl, parquet, npy")
+		require.Contains(t, errOut, "a task of kind embed cannot write "+name[2:]+": use the extension jsonl, parquet, npy")
 		require.NoFileExists(t, filepath.Join(d.dir, name))
 	}
 	code, _, errOut = d.run("submit", "generate", "a.csv", "b.csv", "--template", "x")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, errOut, "one file of rows")
+	require.Contains(t, errOut, "a task over rows takes one file")
 }
 
-// Rows may come from another program.
+// Rows may come from standard input.
 func TestRows_standardInput(t *testing.T) {
 	t.Parallel()
 	d := newRowsDesk(t)
@@ -101,8 +101,8 @@ func TestRows_standardInput(t *testing.T) {
 	require.NotEmpty(t, input.File.FileID)
 }
 
-// A task that was cut off keeps what it did: the file that was asked for is written, and the rows that are left say nothing each.
-func TestRows_cutOff(t *testing.T) {
+// The results of a task that missed its deadline are written to --output, and its unfinished rows are not listed one by one.
+func TestRows_deadline(t *testing.T) {
 	t.Parallel()
 	d := newRowsDesk(t)
 	why := task.Errorf(task.DeadlineExceeded, "the deadline came")
@@ -127,5 +127,5 @@ func TestRows_cutOff(t *testing.T) {
 	require.Equal(t, 1, strings.Count(errOut, "the deadline came"), errOut)
 
 	_, _, errOut = d.run("submit", "generate", "--input", `{"rows":["a","b","c"],"template":"x"}`, "--watch")
-	require.Contains(t, errOut, "What was done is kept: longhaul result task-2")
+	require.Contains(t, errOut, "Finished items are kept. Fetch them with: longhaul result task-2")
 }

@@ -5,25 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"longhaul/client"
-	"longhaul/internal/task"
 )
 
 // The exit codes.
 const (
-	exitDone        = 0 // it worked; also when a watch was left while the task goes on
+	exitDone        = 0 // success; also when a watch is left and the task continues
 	exitFailed      = 1 // the task failed, was cancelled, or has no result
 	exitUsage       = 2 // the command or the request is wrong
-	exitUnreachable = 3 // the API does not answer, or cannot at the moment
+	exitUnreachable = 3 // the API does not answer, or is unavailable
 )
 
-// errEnded says that a task ended without what was asked for; all that is to say has been printed.
+// errEnded is the error of a task that did not succeed. Its reason has been printed.
 var errEnded = errors.New("the task did not succeed")
 
 // cli is one run of the command line.
@@ -35,7 +31,7 @@ type cli struct {
 	client   *client.Client
 }
 
-// run runs a command line, without its program name, and gives the exit code.
+// run runs a command line, without the program's name, and returns the exit code.
 func run(ctx context.Context, args []string, env func(string) string, in io.Reader, out, errOut io.Writer) int {
 	c := &cli{in: in, out: out, err: errOut, api: "http://127.0.0.1:8080", key: env("LONGHAUL_KEY")}
 	if api := env("LONGHAUL_API"); api != "" {
@@ -53,35 +49,35 @@ func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "longhaul", Short: "Submit long AI tasks, watch them and fetch their results",
 		Long: "Submit long AI tasks, watch them and fetch their results.\n\n" +
-			"Exit codes: 0 it worked, 1 the task failed or was cancelled, 2 the command is wrong, 3 the API cannot be reached.",
+			"Exit codes: 0 success, 1 the task failed or was cancelled, 2 the command is wrong, 3 the API cannot be reached.",
 		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return c.connect() },
 	}
 	flags, key := root.PersistentFlags(), c.key
 	flags.StringVar(&c.api, "api", c.api, "address of the API (LONGHAUL_API)")
 	flags.StringVar(&c.key, "key", "", "API key (LONGHAUL_KEY)")
-	flags.BoolVar(&c.json, "json", false, "print JSON as the API gives it")
+	flags.BoolVar(&c.json, "json", false, "print the JSON of the API")
 	root.AddCommand(
 		c.submit(), c.watch(), c.get(), c.list(), c.cancel(), c.pause(), c.resume(), c.replay(), c.dead(), c.approve(), c.deny(), c.answer(), c.tell(),
 		c.result(), c.items(), c.webhooks(), c.deliveries(), c.redeliver(), c.kinds(), c.version(),
 	)
-	c.key = key // as a default of the flag, the help would show it
-	sayUsage(root)
+	c.key = key // as the default of the flag, it would be shown in the help
+	addUsage(root)
 	return root
 }
 
-// sayUsage has every command that got too few or too many arguments say which it takes.
-func sayUsage(cmd *cobra.Command) {
-	if fits := cmd.Args; fits != nil {
+// addUsage adds the usage line to the error of a command with too few or too many arguments.
+func addUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := fits(cmd, args); err != nil {
+			if err := check(cmd, args); err != nil {
 				return fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
 			}
 			return nil
 		}
 	}
-	for _, inner := range cmd.Commands() {
-		sayUsage(inner)
+	for _, child := range cmd.Commands() {
+		addUsage(child)
 	}
 }
 
@@ -91,10 +87,9 @@ func (c *cli) connect() error {
 	return err
 }
 
-// exit tells what went wrong, and what the program's exit code is.
+// exit prints an error and returns the exit code of the program.
 func (c *cli) exit(ctx context.Context, err error) int {
-	lost, unreachable := errors.AsType[*client.Unreachable](err)
-	refused, ours := errors.AsType[*task.Error](err)
+	problem, fromAPI := errors.AsType[*client.Error](err)
 	switch {
 	case err == nil:
 		return exitDone
@@ -103,13 +98,9 @@ func (c *cli) exit(ctx context.Context, err error) int {
 	case ctx.Err() != nil:
 		c.note("interrupted")
 		return exitUsage
-	case unreachable:
-		c.note("%v", lost)
-		c.note("Is it running, and nothing in the way? make run starts everything; --api or LONGHAUL_API says where it is.")
-		return exitUnreachable
-	case ours:
-		c.tellProblem(refused)
-		return exitOf(refused)
+	case fromAPI:
+		c.noteProblem(problem)
+		return exitOf(problem)
 	default:
 		c.note("%v", err)
 		c.note("longhaul --help lists the commands.")
@@ -117,19 +108,22 @@ func (c *cli) exit(ctx context.Context, err error) int {
 	}
 }
 
-func exitOf(e *task.Error) int {
+func exitOf(e *client.Error) int {
 	switch {
-	case e.Code == task.NotReady || e.Code == task.Conflict || e.Code == task.Gone:
+	case e.Code == client.NotReady || e.Code == client.Conflict || e.Code == client.Gone:
 		return exitFailed
-	case e.Status >= 500:
+	case e.Code == client.NoAnswer || e.Status >= 500:
 		return exitUnreachable
 	default:
 		return exitUsage
 	}
 }
 
-func (c *cli) tellProblem(e *task.Error) {
+func (c *cli) noteProblem(e *client.Error) {
 	c.note("%s: %s", e.Title, e.Detail)
+	if e.Code == client.NoAnswer {
+		c.note("Check that the API runs (make run starts everything) and that --api or LONGHAUL_API is its address.")
+	}
 	if len(e.Errors) < 2 {
 		return
 	}
@@ -138,43 +132,12 @@ func (c *cli) tellProblem(e *task.Error) {
 	}
 }
 
-// note tells a person something, beside the output.
-func (c *cli) note(format string, args ...any) {
-	_, _ = fmt.Fprintln(c.err, printable(fmt.Sprintf(format, args...)))
-}
-
-// print writes a line of output.
-func (c *cli) print(format string, args ...any) {
-	_, _ = fmt.Fprintln(c.out, printable(fmt.Sprintf(format, args...)))
-}
-
-// printable takes out what could move a terminal's cursor or change its colours: names, errors and
-// answers of a model come from outside.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && (r < 0x7f || r > 0x9f) {
-			return r
-		}
-		return -1
-	}, text)
-}
-
-// live reports whether notes go to a terminal, where a bar can move.
-func (c *cli) live() bool {
-	f, ok := c.err.(*os.File)
-	if !ok {
-		return false
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	return err == nil && width > 0
-}
-
 func (c *cli) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(*cobra.Command, []string) error {
-			c.print("longhaul %s", task.Version)
+			c.print("longhaul %s", client.Version)
 			return nil
 		},
 	}

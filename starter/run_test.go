@@ -19,7 +19,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// desk is a command line with an API behind it.
+// desk is a command line and the API that it calls.
 type desk struct {
 	t     *testing.T
 	tasks *servertest.Tasks
@@ -74,7 +74,7 @@ func (d *desk) finish(outcome task.Outcome, items ...task.Item) {
 	}
 }
 
-func TestSubmit_uploadsAndPassesOn(t *testing.T) {
+func TestSubmit_documents(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)
 	path := d.write("年报.txt", "report text")
@@ -122,7 +122,7 @@ func TestSubmit_input(t *testing.T) {
 	}
 }
 
-// A list of texts is a flag that may be used more than once; commas and brackets are the text's own.
+// The flag of a list of texts may be repeated; commas and brackets are part of the text.
 func TestSubmit_listOfTexts(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, func(p *server.Parts) {
@@ -143,7 +143,7 @@ func TestSubmit_watchPrintsTheReport(t *testing.T) {
 	d.finish(task.Full)
 	code, out, errOut := d.run("submit", "summary", d.write("a.txt", "a"), "--watch")
 	require.Equal(t, exitDone, code, errOut)
-	require.Equal(t, "# 报告\n\nIt was the [31mbest\n", out, "what a model wrote must not drive the terminal")
+	require.Equal(t, "# 报告\n\nIt was the [31mbest\n", out, "control characters are removed")
 	require.Contains(t, errOut, "succeeded")
 
 	code, out, _ = d.run("result", "task-1", "--json")
@@ -190,7 +190,7 @@ func TestWatch_failedAndCancelled(t *testing.T) {
 	}
 }
 
-func TestWatch_interruptedLeavesTheTaskAlone(t *testing.T) {
+func TestWatch_interrupted(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)
 	code, id, _ := d.run("submit", "summary", d.write("a.txt", "a"))
@@ -204,7 +204,7 @@ func TestWatch_interruptedLeavesTheTaskAlone(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(errOut.String(), "pending") }, 30*time.Second, 5*time.Millisecond)
 	interrupt()
 	require.Equal(t, exitDone, <-done)
-	require.Contains(t, errOut.String(), "Come back with: longhaul watch task-1")
+	require.Contains(t, errOut.String(), "Watch it again with: longhaul watch task-1")
 	_, out, _ := d.run("get", "task-1", "--json")
 	require.Contains(t, out, `"status": "pending"`)
 }
@@ -220,7 +220,7 @@ func TestOtherCommands(t *testing.T) {
 	require.Equal(t, exitDone, code)
 	tests := map[string]struct {
 		args []string
-		says string
+		want string
 	}{
 		"get":             {[]string{"get", "task-1"}, "labels    x=y"},
 		"list":            {[]string{"list"}, "task-1"},
@@ -241,18 +241,18 @@ func TestOtherCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := d.run(tt.args...)
 			require.Equal(t, exitDone, code, errOut)
-			require.Contains(t, out, tt.says)
+			require.Contains(t, out, tt.want)
 		})
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)
 	tests := map[string]struct {
 		args []string
 		code int
-		says string
+		want string
 	}{
 		"too few":          {[]string{"answer", "task-1"}, exitUsage, "usage: longhaul answer ID TEXT"},
 		"too many":         {[]string{"dead", "show", "a", "b"}, exitUsage, "usage: longhaul dead show ID"},
@@ -261,19 +261,21 @@ func TestMistakes(t *testing.T) {
 		"unknown setting":  {[]string{"submit", "summary", "--wrods", "3"}, exitUsage, "--wrods"},
 		"no kind":          {[]string{"submit"}, exitUsage, "longhaul kinds"},
 		"unknown kind":     {[]string{"submit", "sumary"}, exitUsage, `did you mean "summary"?`},
-		"unknown field":    {[]string{"submit", "summary", "--set", "wrods=3"}, exitUsage, `did you mean "words"?`},
+		"unknown field":    {[]string{"submit", "summary", "--set", "wrods=3"}, exitUsage, `unknown field "wrods"; a task of kind summary has the fields: digest, documents, instructions, language, words`},
 		"wrong type":       {[]string{"submit", "summary", "--words", "many"}, exitUsage, "words must be a whole number"},
 		"no equals sign":   {[]string{"submit", "summary", "--label", "x"}, exitUsage, "key=value"},
 		"no such file":     {[]string{"submit", "summary", "nope.pdf"}, exitUsage, "nope.pdf"},
 		"a folder":         {[]string{"submit", "summary", d.dir}, exitUsage, "is not a file"},
-		"bad input":        {[]string{"submit", "summary", "--input", "{"}, exitUsage, "--input"},
+		"bad input":        {[]string{"submit", "summary", "--input", "{\n!"}, exitUsage, "--input: not JSON: invalid character '!' looking for beginning of object key string at line 2, column 1"},
+		"repeated key":     {[]string{"submit", "summary", "--input", `{"words":1,"words":2}`}, exitUsage, `--input: the key "words" occurs twice`},
+		"no object":        {[]string{"submit", "summary", "--input", "null"}, exitUsage, "--input: must be a JSON object"},
 		"refused":          {[]string{"submit", "summary", "--words", "1"}, exitUsage, "/input/documents"},
 		"output, no watch": {[]string{"submit", "summary", "--output", "x.md"}, exitUsage, "--watch"},
 		"no id":            {[]string{"get"}, exitUsage, "accepts 1 arg"},
 		"unknown task":     {[]string{"watch", "nope"}, exitUsage, `no task "nope"`},
 		"bad address":      {[]string{"list", "--api", "localhost"}, exitUsage, "http://127.0.0.1:8080"},
-		"nobody there":     {[]string{"list", "--api", "http://127.0.0.1:1"}, exitUnreachable, "no answer from the API at http://127.0.0.1:1"},
-		"nobody, submit":   {[]string{"submit", "summary", "--api", "http://127.0.0.1:1"}, exitUnreachable, "no answer"},
+		"no API":           {[]string{"list", "--api", "http://127.0.0.1:1"}, exitUnreachable, "No answer from the API: http://127.0.0.1:1"},
+		"no API, submit":   {[]string{"submit", "summary", "--api", "http://127.0.0.1:1"}, exitUnreachable, "No answer"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -281,14 +283,14 @@ func TestMistakes(t *testing.T) {
 			d := &desk{t: t, srv: d.srv, dir: d.dir}
 			code, out, errOut := d.run(tt.args...)
 			require.Equal(t, tt.code, code, out+errOut)
-			require.Contains(t, errOut, tt.says)
+			require.Contains(t, errOut, tt.want)
 			require.Empty(t, out)
 		})
 	}
 	t.Cleanup(func() { require.Empty(t, d.tasks.Drafts()) })
 }
 
-func TestKey_isSentAndNotShown(t *testing.T) {
+func TestKey_sentAndNotShown(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, func(p *server.Parts) { p.Keys = map[string]string{"k": "a"} })
 	code, _, errOut := d.run("list")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,11 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"longhaul/client"
-	"longhaul/internal/schema"
-	"longhaul/internal/task"
 )
 
-// order is what submit was asked for.
+// order holds the flags of submit.
 type order struct {
 	input, output  string
 	set, label     []string
@@ -32,35 +29,35 @@ func (c *cli) submit() *cobra.Command {
 	o := &order{}
 	cmd := &cobra.Command{
 		Use: "submit KIND [files and addresses...]", Short: "Start a task",
-		Long: "Start a task of a kind. Files of this machine are uploaded, http(s) addresses are passed on, and - reads text\n" +
-			"from standard input. The kind's own settings are flags too: longhaul submit KIND --help shows them.",
+		Long: "Start a task of a kind. Local files are uploaded, http(s) addresses are fetched by longhaul, and - reads text\n" +
+			"from standard input. Each setting of the kind is a flag too: longhaul submit KIND --help lists them.",
 		Example: "  longhaul submit summary report.pdf notes.docx --words 200 --watch\n  longhaul submit summary https://example.com/paper.pdf --label project=atlas\n" +
 			"  longhaul submit qa contract.pdf --questions 'When does it end?' --questions 'Who signed it?' --watch\n" +
 			"  longhaul submit generate products.csv --template 'Describe {{name}}.' --watch --output results.csv",
-		// The kind decides which flags there are, so they are parsed when it is known.
+		// The flags depend on the kind, so they are parsed once it is known.
 		DisableFlagParsing: true, PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.input, "input", "", "the input as JSON, or @FILE, or @- for standard input")
 	flags.StringArrayVar(&o.set, "set", nil, "set a field of the input: key=value")
 	flags.StringArrayVar(&o.label, "label", nil, "label the task: key=value")
-	flags.IntVar(&o.priority, "priority", 0, "1 goes first, 5 last")
-	flags.StringVar(&o.delay, "delay", "", "start this much later, such as 90s")
-	flags.StringVar(&o.startAt, "start-at", "", "start at this time, as in RFC 3339")
+	flags.IntVar(&o.priority, "priority", 0, "1 is first, 5 is last")
+	flags.StringVar(&o.delay, "delay", "", "start after this duration, such as 90s")
+	flags.StringVar(&o.startAt, "start-at", "", "start at this time (RFC 3339)")
 	flags.StringVar(&o.deadline, "deadline", "", "end by then: a time, or a duration such as 2h")
-	flags.StringVar(&o.webhook, "webhook", "", "address that is told how the task goes; it is not signed, as those of longhaul webhooks are")
-	flags.StringVar(&o.email, "notify", "", "mail address that is told how the task ended")
-	flags.Float64Var(&o.budget, "budget", 0, "the most that it may cost")
-	flags.StringVar(&o.model, "model", "", "the model to ask")
-	addKey(cmd, &o.key)
-	flags.BoolVar(&o.watch, "watch", false, "follow the task and print its result")
+	flags.StringVar(&o.webhook, "webhook", "", "address to notify of this task; unlike longhaul webhooks, its messages are not signed")
+	flags.StringVar(&o.email, "notify", "", "mail address to notify when the task ends or needs a person")
+	flags.Float64Var(&o.budget, "budget", 0, "the most the task may cost, in the currency of the prices")
+	flags.StringVar(&o.model, "model", "", "the model to call")
+	addKeyFlag(cmd, &o.key)
+	flags.BoolVar(&o.watch, "watch", false, "watch the task and print its result")
 	flags.StringVar(&o.output, "output", "", "with --watch: write the result to this file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.runSubmit(cmd, o, args) }
 	return cmd
 }
 
 func (c *cli) runSubmit(cmd *cobra.Command, o *order, args []string) error {
-	name, help, err := firstLook(cmd, args)
+	name, help, err := parseKind(cmd, args)
 	switch {
 	case err != nil:
 		return err
@@ -72,7 +69,7 @@ func (c *cli) runSubmit(cmd *cobra.Command, o *order, args []string) error {
 	if err := c.connect(); err != nil {
 		return err
 	}
-	kind, err := c.findKind(cmd.Context(), name)
+	kind, err := c.client.Kind(cmd.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -87,16 +84,16 @@ func (c *cli) runSubmit(cmd *cobra.Command, o *order, args []string) error {
 	if o.output != "" && !o.watch {
 		hint := ""
 		if _, ok := fieldsOf(kind)["output"]; ok {
-			hint = "; --set output=FORM says what form its file has"
+			hint = "; --set output=FORM sets the format of the file"
 		}
 		return errors.New("--output needs --watch; longhaul result ID --output FILE fetches a result later" + hint)
 	}
 	return c.start(cmd.Context(), o, kind, cmd.Flags().Args()[1:])
 }
 
-// firstLook parses just enough of the arguments to know where the API is, which kind is meant and
-// whether help is wanted. The kind must come before flags that only it has.
-func firstLook(cmd *cobra.Command, args []string) (kind string, help bool, err error) {
+// parseKind parses the arguments for the address of the API, the kind, and whether help is wanted. The kind must come before the
+// flags of its settings.
+func parseKind(cmd *cobra.Command, args []string) (kind string, help bool, err error) {
 	flags := pflag.NewFlagSet("submit", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.AddFlagSet(cmd.InheritedFlags())
@@ -104,7 +101,7 @@ func firstLook(cmd *cobra.Command, args []string) (kind string, help bool, err e
 	if err := flags.Parse(args); err != nil {
 		return "", false, err
 	}
-	for _, list := range []string{"set", "label"} { // they will be parsed again, and they add up
+	for _, list := range []string{"set", "label"} { // they are parsed a second time, which would append to them
 		if values, ok := flags.Lookup(list).Value.(pflag.SliceValue); ok {
 			_ = values.Replace(nil)
 		}
@@ -113,23 +110,8 @@ func firstLook(cmd *cobra.Command, args []string) (kind string, help bool, err e
 	return flags.Arg(0), help, err
 }
 
-func (c *cli) findKind(ctx context.Context, name string) (task.KindInfo, error) {
-	kinds, err := c.client.Kinds(ctx)
-	if err != nil {
-		return task.KindInfo{}, err
-	}
-	var names []string
-	for _, k := range kinds {
-		if k.Name == name {
-			return k, nil
-		}
-		names = append(names, k.Name)
-	}
-	return task.KindInfo{}, errors.New(schema.Unknown("kind", name, names))
-}
-
-// start creates the task and, when asked, follows it.
-func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources []string) error {
+// start creates the task and, with --watch, follows it.
+func (c *cli) start(ctx context.Context, o *order, kind client.KindInfo, sources []string) error {
 	input, err := c.buildInput(ctx, o, kind, sources)
 	if err != nil {
 		return err
@@ -141,7 +123,7 @@ func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources [
 	t, err := c.client.Create(ctx, client.NewTask{
 		Kind: kind.Name, Input: input, Labels: labels, Priority: o.priority,
 		Delay: o.delay, StartAt: o.startAt, Deadline: o.deadline, Model: o.model, Budget: o.budget, Webhook: o.hook(), Notify: o.notify(),
-	}, repeatable(o.key))
+	}, o.key)
 	if err != nil {
 		return err
 	}
@@ -149,35 +131,22 @@ func (c *cli) start(ctx context.Context, o *order, kind task.KindInfo, sources [
 		return c.follow(ctx, t.ID, o.output)
 	}
 	if c.json {
-		return c.printJSON(t)
+		return c.printJSON(t, nil)
 	}
 	c.print("%s", t.ID)
-	c.note("accepted; follow it with: longhaul watch %s", t.ID)
+	c.note("Accepted. Watch it with: longhaul watch %s", t.ID)
 	return nil
 }
 
-// addKey gives a command that starts a task the flag that names what it starts.
-func addKey(cmd *cobra.Command, key *string) {
-	cmd.Flags().StringVar(key, "idempotency-key", "", "name this order, so that repeating it starts nothing new")
-}
-
-// repeatable is the key of an order, or one of its own: net/http may repeat a request, and it must not start a second task.
-func repeatable(key string) string {
-	if key == "" {
-		return rand.Text()
-	}
-	return key
-}
-
-// hook is the webhook of the task; nil for none.
-func (o *order) hook() *task.Webhook {
+// hook returns the webhook of the task, or nil.
+func (o *order) hook() *client.Webhook {
 	if o.webhook == "" {
 		return nil
 	}
-	return &task.Webhook{URL: o.webhook}
+	return &client.Webhook{URL: o.webhook}
 }
 
-// notify is who else is told; nil for nobody.
+// notify returns the mail address to notify, or nil.
 func (o *order) notify() *client.Notify {
 	if o.email == "" {
 		return nil
@@ -185,6 +154,7 @@ func (o *order) notify() *client.Notify {
 	return &client.Notify{Email: o.email}
 }
 
+// pairs parses the key=value pairs of a flag.
 func pairs(flag string, given []string) (map[string]string, error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -193,7 +163,7 @@ func pairs(flag string, given []string) (map[string]string, error) {
 	for _, pair := range given {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, fmt.Errorf("--%s takes key=value, not %q", flag, pair)
+			return nil, fmt.Errorf("--%s must be key=value, not %q", flag, pair)
 		}
 		all[key] = value
 	}

@@ -25,7 +25,7 @@ func TestWebhooks(t *testing.T) {
 	require.NotContains(t, out, "whsec_")
 	code, out, _ = d.run("webhooks", "test", "wh_1")
 	require.Equal(t, exitFailed, code)
-	require.Contains(t, out, "it did not arrive: it refused the connection")
+	require.Contains(t, out, "the ping did not arrive: it refused the connection")
 	_, out, _ = d.run("webhooks", "rotate", "wh_1", "--json")
 	require.Contains(t, out, `"secret": "whsec_3"`)
 	code, _, _ = d.run("webhooks", "remove", "wh_1")

@@ -2,15 +2,22 @@ package workflows_test
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"longhaul/activities"
+	"longhaul/activities/call"
+	"longhaul/activities/documents"
+	"longhaul/activities/notify"
+	"longhaul/activities/results"
+	"longhaul/internal/record"
 	"longhaul/workflows"
 )
 
@@ -37,45 +44,73 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Every activity belongs to a step of the kinds that use it, or readers would be shown its Go name. The
-// names are in histories, so they are for ever.
-func TestSteps(t *testing.T) {
+// The names of activities are in histories, so a rename strands tasks in flight.
+func TestActivityNames(t *testing.T) {
 	t.Parallel()
-	steps := map[string]string{}
-	for _, kind := range workflows.Kinds() {
-		for activity, step := range kind.StepOf {
-			require.Contains(t, kind.Steps, step)
-			steps[activity] = step
-		}
+	names := map[string][]string{}
+	parts := activities.Parts{Call: &call.Caller{}, Documents: &documents.Library{}, Results: &results.Store{}}
+	for queue, acts := range workflows.Activities(parts) {
+		names[queue] = slices.Sorted(maps.Keys(acts))
 	}
-	ofNoStep := map[string]bool{"Bury": true, "HoldCalls": true} // what every task does beside its steps
-	for method := range reflect.TypeFor[*activities.Activities]().Methods() {
-		if !ofNoStep[method.Name] {
-			require.Contains(t, steps, method.Name)
-		}
-	}
-	require.Equal(t, []string{
-		"AgentTurn", "AnswerQuestion", "CombineAnswers", "CombineFindings", "CompactConversation", "DigestItems", "EmbedPassages", "EmbedQuestions",
-		"EndReplay", "FailItem", "FailQuestion", "FailVideo", "FetchDocument", "FetchRows", "FetchVideo", "FinishAgent", "FinishQA", "FinishReplays", "FinishRows",
-		"FinishSummary", "FinishVideo", "HalvePart", "NoteReplay", "OpenLibrary", "PlanDocuments", "PlanReplays", "PlanRows", "PlanSummary", "PlanVideo",
-		"PrepareAgent", "PrepareChild", "PrepareReplay", "ReadDocuments", "RunRows", "RunTool", "SearchPart", "StopVideo", "SubmitVideo", "SummarisePart", "WatchVideo",
-	}, slices.Sorted(maps.Keys(steps)))
+	require.Equal(t, map[string][]string{
+		record.QueueDocuments: {
+			"EndReplay", "FailItem", "FailQuestion", "FailTranslation", "FailVideo", "FetchDocument", "FetchRows", "FinishAgent", "FinishQA", "FinishReplays", "FinishRows",
+			"FinishSummary", "FinishTranslation", "FinishVideo", "HalvePart", "NoteReplay", "OpenLibrary", "PauseCalls", "PlanDocuments", "PlanReplays", "PlanRows", "PlanSummary",
+			"PlanTranslation", "PlanVideo", "PrepareAgent", "PrepareChild", "PrepareReplay", "ReadDocuments", "StoreTranslation", "WriteDeadLetter",
+		},
+		record.QueueLLM: {
+			"AgentTurn", "AnswerQuestion", "CombineAnswers", "CombineFindings", "CompactConversation", "DigestItems", "EmbedPassages", "EmbedQuestions",
+			"RunRows", "SearchPart", "SummarisePart", "TranslatePart",
+		},
+		record.QueueTools: {"RunTool"},
+		record.QueueVideo: {"FetchVideo", "StopVideo", "SubmitVideo", "WatchVideo"},
+	}, names)
 }
 
-// The names that histories, clients and search know are for ever.
-func TestNames(t *testing.T) {
+// Every activity that a recorded workflow asked for is registered on the queue that it was asked for on.
+func TestQueues_registerWhatWorkflowsAskFor(t *testing.T) {
+	t.Parallel()
+	parts := activities.Parts{Call: &call.Caller{}, Documents: &documents.Library{}, Results: &results.Store{}}
+	registered := workflows.Activities(parts)
+	registered[record.QueueNotify] = activities.ByQueue([]activities.Queued{&notify.Activities{}})[record.QueueNotify]
+	files, err := filepath.Glob(filepath.Join("testdata", "histories", "*", "*.json"))
+	require.NoError(t, err)
+	asked := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var history historypb.History
+		require.NoError(t, protojson.Unmarshal(text, &history), file)
+		for _, event := range history.GetEvents() {
+			scheduled := event.GetActivityTaskScheduledEventAttributes()
+			if scheduled == nil {
+				continue
+			}
+			queue, name := scheduled.GetTaskQueue().GetName(), scheduled.GetActivityType().GetName()
+			require.Contains(t, registered[queue], name, "%s asks for it on the queue %s", file, queue)
+			asked[name] = true
+		}
+	}
+	require.NotEmpty(t, asked)
+}
+
+// Names that histories, clients and searches use are stored names.
+func TestStoredNames(t *testing.T) {
 	t.Parallel()
 	var kinds []string
 	for _, kind := range workflows.Kinds() {
 		kinds = append(kinds, kind.Name)
 	}
-	require.Equal(t, []string{"summary", "agent", "qa", "video", "generate", "classify", "embed", "replay"}, kinds)
-	require.Equal(t, "task_x.group-7", workflows.GroupID("task_x", 7))
-	require.Equal(t, []string{"facts", "state", "status", "video hint", "pause"}, []string{
-		workflows.MemoFacts, workflows.MemoState, workflows.QueryStatus, workflows.SignalHint, workflows.SignalPause,
+	require.Equal(t, []string{"summary", "agent", "qa", "video", "generate", "classify", "embed", "translate", "replay"}, kinds)
+	require.Equal(t, "task_x.group-7", record.GroupID("task_x", 7))
+	require.Equal(t, []string{"facts", "state", "status", "input", "pause", "group_progress", "video_hint"}, []string{
+		record.MemoFacts, record.MemoState, record.QueryStatus, record.SignalInput, record.SignalPause, record.SignalGroup, record.SignalVideoHint,
 	})
-	require.Equal(t, []string{"notify", "deliver", "ping", "again"}, []string{workflows.NotifyType, workflows.DeliverType, workflows.PingType, workflows.SignalAgain})
+	require.Equal(t, []string{"notify", "deliver", "ping", "redeliver"}, []string{record.TypeNotify, record.TypeDeliver, record.TypePing, record.SignalRedeliver})
 	require.Equal(t, []string{"LonghaulTenant", "LonghaulKind", "LonghaulState", "LonghaulLabels"}, []string{
-		workflows.AttrTenant.GetName(), workflows.AttrKind.GetName(), workflows.AttrState.GetName(), workflows.AttrLabels.GetName(),
+		record.AttrTenant.GetName(), record.AttrKind.GetName(), record.AttrState.GetName(), record.AttrLabels.GetName(),
+	})
+	require.Equal(t, []string{"longhaul-workflows", "longhaul-llm", "longhaul-tools", "longhaul-video", "longhaul-documents", "longhaul-notify"}, []string{
+		record.QueueWorkflows, record.QueueLLM, record.QueueTools, record.QueueVideo, record.QueueDocuments, record.QueueNotify,
 	})
 }

@@ -6,12 +6,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,7 +136,7 @@ func named(t *testing.T) map[string]bool {
 	}
 	for _, kind := range workflows.Kinds() {
 		said["kind."+kind.Name] = true
-		for _, step := range slices.AppendSeq(slices.Clone(kind.Steps), maps.Values(kind.StepOf)) {
+		for _, step := range kind.Steps {
 			said["step."+step] = true
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"longhaul/internal/config"
 	"longhaul/internal/document"
 	"longhaul/internal/metrics"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
-	"longhaul/workflows"
 )
 
 // Main is the whole of a main: it reads the configuration, runs a role until SIGINT or SIGTERM, and
@@ -117,7 +117,7 @@ func (a *App) ready(ctx context.Context) error {
 	if err := a.Temporal.Wait(ctx); err != nil {
 		return err
 	}
-	err := a.Temporal.EnsureSearchAttributes(ctx, workflows.AttrTenant, workflows.AttrKind, workflows.AttrState, workflows.AttrLabels)
+	err := a.Temporal.EnsureSearchAttributes(ctx, record.AttrTenant, record.AttrKind, record.AttrState, record.AttrLabels)
 	a.prepared = err == nil
 	return err
 }

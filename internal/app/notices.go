@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"strings"
 
-	"longhaul/activities"
+	notifyacts "longhaul/activities/notify"
 	"longhaul/internal/engine"
 	"longhaul/internal/notify"
 	"longhaul/internal/storage"
 )
 
 // notices makes what it takes to tell others how tasks go.
-func (a *App) notices() (*activities.Notices, error) {
+func (a *App) notices() (*notifyacts.Activities, error) {
 	cfg := a.Config.Notify
 	mailer, err := a.mailer()
 	if err != nil {
 		return nil, fmt.Errorf("mail server: %w", err)
 	}
-	return &activities.Notices{
+	return &notifyacts.Activities{
 		Bucket: a.Bucket, Endpoints: storage.NewEndpoints(a.Bucket), Deliveries: storage.NewDeliveries(a.Bucket),
 		Tasks:  engine.New(engine.Parts{Client: a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket}),
 		Sender: notify.NewSender(cfg.AllowPrivate, cfg.Timeout), Mailer: mailer, Retries: notify.Schedule(cfg.Retries), AlertEvery: cfg.AlertEvery,

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"sync"
 
-	"longhaul/activities"
 	"longhaul/internal/config"
 	"longhaul/internal/lane"
 	"longhaul/internal/llm/openai"
 	"longhaul/internal/llm/simulated"
 	"longhaul/internal/metrics"
+	"longhaul/internal/record"
 	"longhaul/internal/router"
 	"longhaul/workflows"
 )
@@ -28,9 +28,9 @@ func (a *App) router() (*router.Router, error) {
 func (a *App) priced(table *router.Router) func(kind, model string) bool {
 	return func(kind, model string) bool {
 		switch {
-		case kind == workflows.KindVideo:
+		case kind == record.KindVideo:
 			return a.Config.Video.Priced()
-		case kind == workflows.KindEmbed && model == "":
+		case kind == record.KindEmbed && model == "":
 			model = a.Config.LLM.EmbeddingModel
 		}
 		return table.Priced(model)
@@ -41,9 +41,9 @@ func (a *App) priced(table *router.Router) func(kind, model string) bool {
 // slots from another.
 func queue(i int, p config.Provider) string {
 	if i == 0 {
-		return activities.QueueLLM
+		return record.QueueLLM
 	}
-	return activities.QueueLLM + "-" + p.Name
+	return record.QueueLLM + "-" + p.Name
 }
 
 func (a *App) models(p config.Provider) []router.Model {
@@ -64,7 +64,7 @@ func (a *App) connect(ctx context.Context, r *router.Router) (gates []gate, end 
 	end = func() {}
 	for i, p := range a.Config.LLM.All() {
 		if p.BaseURL == "" {
-			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{}); err != nil {
+			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{Answer: workflows.Simulate}); err != nil {
 				return nil, nil, fmt.Errorf("start the simulated model: %w", err)
 			}
 			a.Log.Warn("no model provider is configured: answers are simulated; set OPENAI_API_KEY for real ones")

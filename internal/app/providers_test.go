@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"longhaul/internal/config"
-	"longhaul/workflows"
+	"longhaul/internal/record"
 )
 
 // Whether a budget can be kept is a matter of the model that a kind asks when a task names none.
@@ -19,7 +19,7 @@ func TestPriced(t *testing.T) {
 	priced := a.priced(table)
 	require.True(t, priced("summary", ""))
 	require.False(t, priced("summary", "vectors"))
-	require.False(t, priced(workflows.KindEmbed, ""))
-	require.True(t, priced(workflows.KindEmbed, "talks"))
-	require.False(t, priced(workflows.KindVideo, "talks"))
+	require.False(t, priced(record.KindEmbed, ""))
+	require.True(t, priced(record.KindEmbed, "talks"))
+	require.False(t, priced(record.KindVideo, "talks"))
 }

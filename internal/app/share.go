@@ -6,8 +6,8 @@ import (
 
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
-	"longhaul/activities"
 	"longhaul/internal/cluster"
+	"longhaul/internal/record"
 )
 
 // countEvery is how often a worker counts the workers.
@@ -60,5 +60,5 @@ func (a *App) countWorkers(ctx context.Context) int {
 
 // whoPolls asks who polls for decisions.
 func (a *App) whoPolls(ctx context.Context) ([]*taskqueuepb.PollerInfo, error) {
-	return cluster.WhoPolls(ctx, a.Temporal.Client, a.Temporal.Namespace, activities.QueueWorkflows)
+	return cluster.WhoPolls(ctx, a.Temporal.Client, a.Temporal.Namespace, record.QueueWorkflows)
 }

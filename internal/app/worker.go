@@ -17,8 +17,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"longhaul/activities"
+	"longhaul/activities/call"
+	"longhaul/activities/documents"
+	notifyacts "longhaul/activities/notify"
+	"longhaul/activities/results"
 	"longhaul/internal/cutoff"
 	"longhaul/internal/document"
+	"longhaul/internal/record"
+	"longhaul/internal/retrieval"
 	"longhaul/internal/storage"
 	"longhaul/workflows"
 )
@@ -27,7 +33,7 @@ import (
 // handed to another worker.
 func RunWorker(ctx context.Context, a *App) error {
 	collectLess()
-	do, end, err := a.activities(ctx) // before Temporal answers: what is wrong with the configuration is told at once
+	parts, end, err := a.parts(ctx) // before Temporal answers: what is wrong with the configuration is told at once
 	if err != nil {
 		return err
 	}
@@ -35,13 +41,13 @@ func RunWorker(ctx context.Context, a *App) error {
 	if err := a.ready(ctx); err != nil {
 		return quiet(ctx, err)
 	}
-	tell, err := a.notices()
+	notify, err := a.notices()
 	if err != nil {
 		return err
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	pools := a.pools(do, tell, fail)
+	pools := a.pools(workflows.Activities(parts), notify, fail)
 	for i, pool := range pools {
 		if err := pool.Start(); err != nil {
 			stopAll(pools[:i])
@@ -69,31 +75,29 @@ func collectLess() {
 // fatal is why a worker stopped by itself. A process that does no work had better end: whoever runs it starts it again.
 type fatal struct{ error }
 
-// pools are the workers of the task queues, each with room of its own. Fail is told when one of them stops by itself.
-func (a *App) pools(do *activities.Activities, tell *activities.Notices, fail context.CancelCauseFunc) []worker.Worker {
-	lost := func(err error) { fail(&fatal{fmt.Errorf("a worker stopped by itself: %w", err)}) }
-	open := func(queue string, slots int) worker.Worker {
+// pools makes a worker for each task queue, with the activities that belong there. Fail is called when a worker stops
+// by itself.
+func (a *App) pools(queues map[string]map[string]any, notify *notifyacts.Activities, fail context.CancelCauseFunc) []worker.Worker {
+	var pools []worker.Worker
+	open := func(queue string, slots int, acts map[string]any) worker.Worker {
 		options := a.options(slots)
-		options.OnFatalError = lost
-		return worker.New(a.Temporal.Client, queue, options)
+		options.OnFatalError = func(err error) { fail(&fatal{fmt.Errorf("a worker stopped by itself: %w", err)}) }
+		pool := worker.New(a.Temporal.Client, queue, options)
+		for name, act := range acts {
+			pool.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
+		}
+		pools = append(pools, pool)
+		return pool
 	}
-	decide := open(activities.QueueWorkflows, 1)
-	workflows.Register(decide)
-	pools := []worker.Worker{
-		decide,
-		open(activities.QueueDocuments, a.Config.Worker.DocumentsConcurrency),
-		open(activities.QueueTools, a.Config.Worker.ToolsConcurrency),
-	}
+	workflows.Register(open(record.QueueWorkflows, 1, nil))
+	open(record.QueueDocuments, a.Config.Worker.DocumentsConcurrency, queues[record.QueueDocuments])
+	open(record.QueueTools, a.Config.Worker.ToolsConcurrency, queues[record.QueueTools])
 	for i, p := range a.Config.LLM.All() {
-		pools = append(pools, open(queue(i, p), a.concurrency(p)))
+		open(queue(i, p), a.concurrency(p), queues[record.QueueLLM])
 	}
-	pools = append(pools, open(activities.QueueVideo, a.Config.Video.Concurrency))
-	for _, pool := range pools[1:] {
-		pool.RegisterActivityWithOptions(do, activity.RegisterOptions{})
-	}
-	messages := open(activities.QueueNotify, a.Config.Notify.Concurrency)
-	messages.RegisterActivityWithOptions(tell, activity.RegisterOptions{})
-	return append(pools, messages)
+	open(record.QueueVideo, a.Config.Video.Concurrency, queues[record.QueueVideo])
+	open(record.QueueNotify, a.Config.Notify.Concurrency, activities.ByQueue([]activities.Queued{notify})[record.QueueNotify])
+	return pools
 }
 
 func (a *App) options(slots int) worker.Options {
@@ -119,7 +123,7 @@ func (a *App) options(slots int) worker.Options {
 func (a *App) interceptors() []interceptor.WorkerInterceptor {
 	stop := a.Config.Worker.StopTimeout - handOver(a.Config.Worker.StopTimeout)
 	guard := cutoff.New(cutoff.Options{Grace: a.Config.Worker.CutOffAfter, Stop: stop, Meter: a.Metrics, Log: a.Log})
-	return []interceptor.WorkerInterceptor{&activities.Shield{}, guard}
+	return []interceptor.WorkerInterceptor{&call.PauseGuard{}, guard}
 }
 
 // handOver is the end of stop_timeout, in which what was cut off is handed back to Temporal.
@@ -147,24 +151,24 @@ func stopAll(pools []worker.Worker) {
 	all.Wait()
 }
 
-// activities makes what the workers work with. Call end when they have stopped.
-func (a *App) activities(ctx context.Context) (do *activities.Activities, end func(), err error) {
+// parts makes what the activities are built from. Call end when the workers have stopped.
+func (a *App) parts(ctx context.Context) (p activities.Parts, end func(), err error) {
 	scratch, err := a.scratch()
 	if err != nil {
-		return nil, nil, err
+		return p, nil, err
 	}
 	table, err := a.router()
 	if err != nil {
-		return nil, nil, err
+		return p, nil, err
 	}
 	gates, stopModel, err := a.connect(ctx, table)
 	if err != nil {
-		return nil, nil, err
+		return p, nil, err
 	}
-	videos, door, stopVideos, err := a.videos(ctx)
+	renderer, door, stopVideos, err := a.videos(ctx)
 	if err != nil {
 		stopModel()
-		return nil, nil, err
+		return p, nil, err
 	}
 	stopTending := a.tend(ctx, append(gates, door))
 	reader := document.NewExtractor(document.Options{
@@ -180,15 +184,21 @@ func (a *App) activities(ctx context.Context) (do *activities.Activities, end fu
 	kit, err := a.kit(fetcher, reader, scratch)
 	if err != nil {
 		end()
-		return nil, nil, err
+		return p, nil, err
 	}
 	end = func() { _ = kit.Close(); stopTending(); stopModel(); stopVideos(); _ = reader.Close() }
-	do = &activities.Activities{
-		Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Files: storage.NewFiles(a.Bucket),
-		Router: table, Embedding: cfg.LLM.EmbeddingModel, Videos: videos, Tools: kit, Inputs: workflows.Inputs{Priced: a.priced(table)}, Reader: reader, Fetcher: fetcher,
-		Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens, ContextTokens: cfg.LLM.ContextTokens, MaxAttempts: cfg.LLM.MaxAttempts, Meter: a.Metrics, Log: a.Log,
+	p = activities.Parts{
+		Call: &call.Caller{
+			Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Router: table, MaxAttempts: cfg.LLM.MaxAttempts, Meter: a.Metrics, Log: a.Log,
+		},
+		Documents: &documents.Library{
+			Bucket: a.Bucket, Files: storage.NewFiles(a.Bucket), Reader: reader, Fetcher: fetcher, Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens,
+		},
+		Results: &results.Store{Bucket: a.Bucket},
+		Bucket:  a.Bucket, Files: storage.NewFiles(a.Bucket), Embedding: cfg.LLM.EmbeddingModel, ContextTokens: cfg.LLM.ContextTokens,
+		Indexes: &retrieval.Cache{}, Renderer: renderer, Tools: kit, Kinds: workflows.Inputs{Priced: a.priced(table)}, Log: a.Log,
 	}
-	return do, end, nil
+	return p, end, nil
 }
 
 // cacheDir is where the compiled PDF engine is kept: with the user's other caches, so that a new data

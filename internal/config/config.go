@@ -117,7 +117,7 @@ func (l LLM) Simulated() bool { return l.BaseURL == "" && len(l.Providers) == 0 
 // Video configures the video provider.
 type Video struct {
 	Provider       string        `key:"provider" default:"" help:"name of the provider in errors and logs; empty means the host of base_url"`
-	BaseURL        string        `key:"base_url" default:"" help:"address including the version in its path, such as https://ark.cn-beijing.volces.com/api/v3; empty means the built-in renderer, which draws short videos without a model"`
+	BaseURL        string        `key:"base_url" default:"" help:"address including the version in its path, such as https://ark.cn-beijing.volces.com/api/v3; empty means the built-in renderer, which sends a short sample video"`
 	Key            Secret        `key:"key" default:"" help:"API key of the provider"`
 	KeyEnv         string        `key:"key_env" default:"" help:"environment variable with the API key, instead of key"`
 	Dialect        string        `key:"dialect" default:"" help:"API dialect: ark, newapi, openrouter, videos or xai; empty derives it from the address, else videos"`

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/fakeserver"
 	"longhaul/internal/task"
 )
 
@@ -119,7 +120,7 @@ func TestFetchFails(t *testing.T) {
 		"bomb":                 {base + "/bomb", task.DocumentTooLarge, "1 MiB", false},
 		"encoding":             {base + "/odd", task.FetchFailed, "not requested", false},
 		"cut":                  {base + "/cut", task.FetchFailed, "the connection was lost", true},
-		"refused":              {"http://" + closedPort(t) + "/x?token=hush", task.FetchBlocked, "public addresses", false},
+		"refused":              {"http://" + fakeserver.Refusing(t) + "/x?token=hush", task.FetchBlocked, "public addresses", false},
 		"credentials":          {public, task.FetchBlocked, "user name", false},
 		"redirect credentials": {base + "/to?u=" + url.QueryEscape(public), task.FetchBlocked, "user name", false},
 		"file":                 {"file:///etc/passwd", task.FetchBlocked, "use http or https", false},
@@ -145,18 +146,9 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-// closedPort returns a loopback address without a listener.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestFetch_connectionErrorIsRetryable(t *testing.T) {
 	t.Parallel()
-	address := closedPort(t)
+	address := fakeserver.Refusing(t)
 	_, err := NewFetcher(FetchOptions{AllowPrivate: []string{address}}).Fetch(testContext(t), "http://"+address+"/?token=hush", &bytes.Buffer{})
 	require.Equal(t, task.FetchFailed, task.AsError(err).Code)
 	require.True(t, task.AsError(err).Retryable)

@@ -11,10 +11,9 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
-	"longhaul/activities"
 	"longhaul/internal/cluster"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // patience is how long a task may be pending before it is worth looking whether anybody works.
@@ -41,9 +40,6 @@ func (e *Engine) lookCloser(ctx context.Context, t *task.Task, d description) []
 		}
 	}
 	t.Retrying = retrying(found.pending)
-	if kind, ok := workflows.Find(t.Kind); ok && t.Retrying != nil {
-		t.Retrying.Step = kind.StepOf[t.Retrying.Step]
-	}
 	if t.Waiting == nil {
 		t.Waiting = found.blocked()
 	}
@@ -76,7 +72,7 @@ func retrying(pending []*workflowpb.PendingActivityInfo) *task.Retrying {
 	if worst == nil {
 		return nil
 	}
-	r := &task.Retrying{Step: worst.GetActivityType().GetName(), Attempt: int(worst.GetAttempt()), LastError: told(worst.GetLastFailure()), Calls: calls}
+	r := &task.Retrying{Step: record.StepOfActivity(worst.GetActivityId()), Attempt: int(worst.GetAttempt()), LastError: told(worst.GetLastFailure()), Calls: calls}
 	if at := worst.GetNextAttemptScheduleTime(); at != nil && worst.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
 		r.NextAttempt = new(at.AsTime())
 	}
@@ -140,7 +136,7 @@ func (e *Engine) noWorker(ctx context.Context, s task.State) bool {
 
 // inLane reports whether a running call waits for its turn.
 func inLane(p *workflowpb.PendingActivityInfo) bool {
-	var beat activities.Beat
+	var beat record.Heartbeat
 	err := converter.GetDefaultDataConverter().FromPayloads(p.GetHeartbeatDetails(), &beat)
 	return err == nil && beat.Waiting
 }
@@ -167,7 +163,7 @@ func (w *workerWatch) goneSince(ctx context.Context, e *Engine) time.Time {
 }
 
 func (w *workerWatch) look(ctx context.Context, e *Engine) {
-	told, err := cluster.WhoPolls(ctx, e.Client, e.Namespace, activities.QueueWorkflows)
+	told, err := cluster.WhoPolls(ctx, e.Client, e.Namespace, record.QueueWorkflows)
 	w.asked = time.Now()
 	switch {
 	case err != nil, len(w.live.Live(told)) > 0: // unknown: say nothing rather than something wrong

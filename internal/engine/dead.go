@@ -9,9 +9,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 func (e *Engine) letters() storage.DeadLetters { return storage.NewDeadLetters(e.Bucket) }
@@ -91,9 +91,9 @@ func (e *Engine) Discard(ctx context.Context, tenant, id, reason string) (task.D
 	return g.DeadLetter, err
 }
 
-func (e *Engine) dead(ctx context.Context, tenant, id string) (storage.Grave, error) {
+func (e *Engine) dead(ctx context.Context, tenant, id string) (storage.StoredDeadLetter, error) {
 	if !validID.MatchString(id) {
-		return storage.Grave{}, missing(id)
+		return storage.StoredDeadLetter{}, missing(id)
 	}
 	g, err := e.letters().Find(ctx, tenant, id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -104,7 +104,7 @@ func (e *Engine) dead(ctx context.Context, tenant, id string) (storage.Grave, er
 
 // named is a dead letter and its name in the bucket, which is its cursor.
 type named struct {
-	storage.Grave
+	storage.StoredDeadLetter
 	name string
 }
 
@@ -180,7 +180,7 @@ func (e *Engine) buryTerminated(ctx context.Context, tenant string) error {
 // terminated finds the tasks that were ended from outside and are no dead letters yet, the newest first, up to a page on which all are. As in
 // workflows, one that works for another is none, nor is a bulk replay. Where nothing was ended so, the bucket is not asked.
 func (e *Engine) terminated(ctx context.Context, tenant string) (ids []string, err error) {
-	query := workflows.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')"
+	query := record.AttrTenant.GetName() + " = " + quote(tenant) + " AND ExecutionStatus IN ('Terminated', 'TimedOut')"
 	for token := []byte(nil); ; {
 		answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Namespace: e.Namespace, PageSize: task.MaxPage, NextPageToken: token, Query: query,
@@ -190,7 +190,7 @@ func (e *Engine) terminated(ctx context.Context, tenant string) (ids []string, e
 		}
 		var ended []string
 		for _, execution := range answer.GetExecutions() {
-			if t, ok := e.inList(execution); ok && t.Parent == "" && t.Kind != workflows.KindReplay {
+			if t, ok := e.inList(execution); ok && t.Parent == "" && t.Kind != record.KindReplay {
 				ended = append(ended, t.ID)
 			}
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
-func (f *fakeTemporal) terminate(id string, change func(*workflows.Facts)) {
+func (f *fakeTemporal) terminate(id string, change func(*record.Facts)) {
 	f.move(id, func(w *fakeWorkflow) {
 		w.temporal, w.closed = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, time.Now()
 		change(&w.facts)
@@ -30,10 +30,10 @@ func TestDeadLetters_terminated(t *testing.T) {
 	t.Parallel()
 	temporal, engines := newFake(t, 1)
 	for range task.MaxPage + 5 {
-		temporal.terminate(temporal.run("acme"), func(*workflows.Facts) {})
+		temporal.terminate(temporal.run("acme"), func(*record.Facts) {})
 	}
-	temporal.terminate(temporal.run("acme"), func(f *workflows.Facts) { f.Parent = "task_parent" })
-	temporal.terminate(temporal.run("acme"), func(f *workflows.Facts) { f.Kind = workflows.KindReplay })
+	temporal.terminate(temporal.run("acme"), func(f *record.Facts) { f.Parent = "task_parent" })
+	temporal.terminate(temporal.run("acme"), func(f *record.Facts) { f.Kind = record.KindReplay })
 	for range 2 {
 		groups, err := engines[0].DeadGroups(t.Context(), "acme")
 		require.NoError(t, err)
@@ -46,8 +46,8 @@ func TestDeadLetters_terminated(t *testing.T) {
 // lay puts a dead letter of a task that nobody can run again into the bucket.
 func lay(t *testing.T, e *Engine, id string, at time.Time) {
 	t.Helper()
-	g := storage.Grave{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, Kind: "summary", At: at}}
-	require.NoError(t, e.letters().Bury(t.Context(), "acme", g))
+	g := storage.StoredDeadLetter{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, Kind: "summary", At: at}}
+	require.NoError(t, e.letters().Write(t.Context(), "acme", g))
 }
 
 // countedBucket is a bucket that counts what it is asked.
@@ -96,7 +96,7 @@ func TestDeadLetters_cost(t *testing.T) {
 		}
 	}
 	cost(1) // the open ones are listed
-	temporal.terminate(temporal.run("acme"), func(*workflows.Facts) {})
+	temporal.terminate(temporal.run("acme"), func(*record.Facts) {})
 	require.NoError(t, looks["page"]())
 	cost(3) // it is looked for, and read
 }
@@ -139,7 +139,7 @@ func TestReplayDead_isNotedByTheNext(t *testing.T) {
 	lay(t, e, id, now)
 	f.mu.Lock()
 	w := f.tasks[started]
-	w.facts.ID = workflows.ReplayID(id)
+	w.facts.ID = record.ReplayID(id)
 	f.tasks[w.facts.ID] = w
 	f.mu.Unlock()
 

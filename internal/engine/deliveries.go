@@ -7,14 +7,14 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
-	"longhaul/activities"
+	notifyacts "longhaul/activities/notify"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // notice keeps who wants to hear of a task, and gives the key of it; "" when nobody does.
-func (e *Engine) notice(ctx context.Context, d task.Draft, f workflows.Facts) (string, error) {
+func (e *Engine) notice(ctx context.Context, d task.Draft, f record.Facts) (string, error) {
 	if d.Email != "" && !e.Mail {
 		return "", noMail("/notify/email")
 	}
@@ -100,10 +100,10 @@ func (e *Engine) Redeliver(ctx context.Context, tenant, id string) (task.Deliver
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
-	_, err = e.Client.SignalWithStartWorkflow(ctx, id, workflows.SignalAgain, nil, client.StartWorkflowOptions{
-		TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout, StaticSummary: "deliver a message of " + d.Task + " again",
+	_, err = e.Client.SignalWithStartWorkflow(ctx, id, record.SignalRedeliver, nil, client.StartWorkflowOptions{
+		TaskQueue: record.QueueWorkflows, WorkflowTaskTimeout: record.WorkflowTaskTimeout, StaticSummary: "deliver a message of " + d.Task + " again",
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-	}, workflows.DeliverType, activities.Addressed{ID: id, Receiver: activities.ReceiverOf(tenant, d.URL)})
+	}, record.TypeDeliver, notifyacts.Addressed{ID: id, Receiver: notifyacts.ReceiverOf(tenant, d.URL)})
 	if err != nil {
 		return d.Delivery, words(err, id)
 	}

@@ -20,10 +20,11 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"longhaul/activities"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/workflows"
+	"longhaul/workflows/lifecycle"
 )
 
 // Parts is what an engine works with. UIURL is the address of the Temporal Web UI, "" if unknown.
@@ -98,7 +99,7 @@ func (e *Engine) Create(ctx context.Context, d task.Draft) (t task.Task, replaye
 }
 
 // examine finds out whether a draft can become a task, and what it would be.
-func (e *Engine) examine(ctx context.Context, d task.Draft) (in workflows.Input, f workflows.Facts, err error) {
+func (e *Engine) examine(ctx context.Context, d task.Draft) (in lifecycle.Input, f record.Facts, err error) {
 	kind, ok := workflows.Find(d.Kind)
 	if !ok {
 		return in, f, invalid("/kind", "unknown kind %q; there are: %s", d.Kind, kindNames())
@@ -152,8 +153,8 @@ func (e *Engine) checkFiles(ctx context.Context, tenant string, ids map[string]s
 }
 
 // checkPrevious refuses an input that goes on from a task it cannot go on from.
-func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in workflows.Input) error {
-	follower, ok := in.(workflows.Follower)
+func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in lifecycle.Input) error {
+	follower, ok := in.(lifecycle.Follower)
 	if !ok {
 		return nil
 	}
@@ -175,12 +176,12 @@ func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in workflows.I
 	return nil
 }
 
-func factsOf(d task.Draft, now time.Time) (workflows.Facts, error) {
+func factsOf(d task.Draft, now time.Time) (record.Facts, error) {
 	hash, err := bodyHash(d)
 	if err != nil {
-		return workflows.Facts{}, err
+		return record.Facts{}, err
 	}
-	f := workflows.Facts{
+	f := record.Facts{
 		ID: newID(d), Kind: d.Kind, Tenant: d.Tenant, Labels: d.Labels, Priority: d.Priority, Model: d.Model, Budget: d.Budget,
 		CreatedAt: now.UTC(), StartAt: d.StartAt, Deadline: d.Deadline, BodyHash: hash,
 	}
@@ -235,14 +236,14 @@ func newID(d task.Draft) string {
 	return "task_" + strings.ToLower(text[:26])
 }
 
-func startOptions(kind workflows.Kind, f workflows.Facts) client.StartWorkflowOptions {
-	first := workflows.FirstSnapshot(kind, f)
+func startOptions(kind lifecycle.Kind, f record.Facts) client.StartWorkflowOptions {
+	first := record.FirstSnapshot(len(kind.Steps), f)
 	options := client.StartWorkflowOptions{
-		ID: f.ID, TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout,
+		ID: f.ID, TaskQueue: record.QueueWorkflows, WorkflowTaskTimeout: record.WorkflowTaskTimeout,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		Memo:                                     map[string]any{workflows.MemoFacts: f, workflows.MemoState: first},
+		Memo:                                     map[string]any{record.MemoFacts: f, record.MemoState: first},
 		TypedSearchAttributes:                    f.Attributes(first),
 		StaticSummary:                            f.Headline,
 		StaticDetails:                            fmt.Sprintf("**%s** for tenant `%s`", kind.Title, f.Tenant),

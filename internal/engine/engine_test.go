@@ -17,10 +17,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"longhaul/activities"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 var now = time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
@@ -116,56 +115,56 @@ func TestStates(t *testing.T) {
 	t.Parallel()
 	running, done := enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	tests := map[string]struct {
-		memo     workflows.Snapshot
+		memo     record.Snapshot
 		status   status
 		want     task.State
 		revision int64
 		outcome  task.Outcome
 		code     task.Code
 	}{
-		"accepted": {memo: workflows.Snapshot{Revision: 1, State: task.Pending}, status: status{temporal: running}, want: task.Pending, revision: 1},
+		"accepted": {memo: record.Snapshot{Revision: 1, State: task.Pending}, status: status{temporal: running}, want: task.Pending, revision: 1},
 		"scheduled": {
-			memo: workflows.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, executionTime: time.Now().Add(time.Hour)},
+			memo: record.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, executionTime: time.Now().Add(time.Hour)},
 			want: task.Scheduled, revision: 1,
 		},
 		"its time has come": {
-			memo: workflows.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, executionTime: time.Now().Add(-time.Second)},
+			memo: record.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, executionTime: time.Now().Add(-time.Second)},
 			want: task.Pending, revision: 2,
 		},
-		"at work": {memo: workflows.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running}, want: task.Processing, revision: 5},
-		"cancel not heard yet": {
-			memo: workflows.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running, cancelRequested: true},
+		"at work": {memo: record.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running}, want: task.Processing, revision: 5},
+		"cancel not arrived yet": {
+			memo: record.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 6,
 		},
 		"cancel before its time": {
-			memo: workflows.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, cancelRequested: true},
+			memo: record.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 3,
 		},
-		"cancel heard": {
-			memo: workflows.Snapshot{Revision: 6, State: task.Cancelling}, status: status{temporal: running, cancelRequested: true},
+		"cancel arrived": {
+			memo: record.Snapshot{Revision: 6, State: task.Cancelling}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 6,
 		},
-		"last words said, not closed": {
-			memo: workflows.Snapshot{Revision: 9, State: task.Succeeded, Outcome: task.Full}, status: status{temporal: running},
-			want: task.Processing, revision: 8,
+		"end published, not closed": {
+			memo: record.Snapshot{Revision: 9, State: task.Succeeded, Outcome: task.Full}, status: status{temporal: running},
+			want: task.Processing, revision: 7,
 		},
 		"ended": {
-			memo: workflows.Snapshot{Revision: 9, State: task.Succeeded, Outcome: task.Full}, status: status{temporal: done},
+			memo: record.Snapshot{Revision: 9, State: task.Succeeded, Outcome: task.Full}, status: status{temporal: done},
 			want: task.Succeeded, revision: 9, outcome: task.Full,
 		},
 		"terminated in Temporal": {
-			memo: workflows.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED},
-			want: task.Failed, revision: 6, outcome: task.None, code: task.Terminated,
+			memo: record.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED},
+			want: task.Failed, revision: 8, outcome: task.None, code: task.Terminated,
 		},
 		"cancelled before it began": {
-			memo: workflows.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED},
-			want: task.Cancelled, revision: 2, outcome: task.None,
+			memo: record.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED},
+			want: task.Cancelled, revision: 4, outcome: task.None,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := New(Parts{}).build(workflows.Facts{ID: "task_x"}, test.memo, test.status)
+			got := New(Parts{}).build(record.Facts{ID: "task_x"}, test.memo, test.status)
 			require.Equal(t, test.want, got.Status)
 			require.Equal(t, test.revision, got.Revision)
 			require.Equal(t, test.outcome, got.Outcome)
@@ -248,7 +247,7 @@ func TestRetryingAndThrottled(t *testing.T) {
 	require.Equal(t, 1, retrying([]*workflowpb.PendingActivityInfo{held, broken}).Calls)
 
 	require.Equal(t, now, *throttled([]*workflowpb.PendingActivityInfo{waiting}).Until)
-	beat, err := converter.GetDefaultDataConverter().ToPayloads(activities.Beat{Waiting: true})
+	beat, err := converter.GetDefaultDataConverter().ToPayloads(record.Heartbeat{Waiting: true})
 	require.NoError(t, err)
 	inLine := &workflowpb.PendingActivityInfo{State: enumspb.PENDING_ACTIVITY_STATE_STARTED, HeartbeatDetails: beat}
 	require.Contains(t, throttled([]*workflowpb.PendingActivityInfo{inLine}).Detail, "their turn", "whatever holds it up")
@@ -302,8 +301,8 @@ func TestBuild_clockGoesBack(t *testing.T) {
 	t.Parallel()
 	e := &Engine{}
 	for closed, want := range map[time.Time]time.Time{now.Add(time.Second): now.Add(time.Second), now.Add(-time.Hour): now} {
-		s := workflows.Snapshot{Revision: 9, State: task.Succeeded, Outcome: task.Full, UpdatedAt: now}
-		built := e.build(workflows.Facts{ID: "task_a"}, s, status{temporal: enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, closeTime: closed})
+		s := record.Snapshot{Revision: 9, State: task.Succeeded, Outcome: task.Full, UpdatedAt: now}
+		built := e.build(record.Facts{ID: "task_a"}, s, status{temporal: enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, closeTime: closed})
 		require.Equal(t, want, *built.FinishedAt)
 	}
 }

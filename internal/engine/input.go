@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"longhaul/internal/record"
 	"longhaul/internal/schema"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
@@ -29,7 +30,7 @@ func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply)
 	if t.Done || t.Status == task.Cancelling {
 		return t, task.Errorf(task.Conflict, "the task is %s and hears nothing any more", t.Status)
 	}
-	said := workflows.Said{Request: reply.Request, Action: string(reply.Action)}
+	said := record.Message{Request: reply.Request, Action: string(reply.Action)}
 	if reply.Request == "" {
 		said.Message, err = e.keepMessage(ctx, t, reply)
 	} else {
@@ -38,7 +39,7 @@ func (e *Engine) Input(ctx context.Context, tenant, id string, reply task.Reply)
 	if err != nil {
 		return t, err
 	}
-	if err := e.signal(ctx, id, workflows.SignalInput, said); err != nil {
+	if err := e.signal(ctx, id, record.SignalInput, said); err != nil {
 		return t, err
 	}
 	return e.Get(ctx, tenant, id)
@@ -60,7 +61,7 @@ const mostReplies = 500
 
 // keepMessage puts a message into the bucket and gives its key.
 func (e *Engine) keepMessage(ctx context.Context, t task.Task, reply task.Reply) (string, error) {
-	if kind, ok := workflows.Find(t.Kind); !ok || !kind.Hears {
+	if kind, ok := workflows.Find(t.Kind); !ok || !kind.TakesMessages {
 		return "", task.Errorf(task.Conflict, "a task of kind %s takes no messages", t.Kind)
 	}
 	said, err := e.Bucket.List(ctx, storage.RepliesPrefix(t.ID))

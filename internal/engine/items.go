@@ -14,7 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"longhaul/activities"
+	rowsacts "longhaul/activities/rows"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -64,7 +65,7 @@ func (e *Engine) AllItems(ctx context.Context, tenant, id string) iter.Seq2[task
 // itemsOf are the items of a task, wherever its kind keeps them.
 func (e *Engine) itemsOf(ctx context.Context, d description, from int) iter.Seq2[task.Item, error] {
 	t := e.build(d.facts, d.snapshot, d.status)
-	if kind, ok := workflows.Find(t.Kind); ok && kind.Rows {
+	if kind, ok := workflows.Find(t.Kind); ok && kind.HasRows {
 		return e.rows(ctx, d, t, from)
 	}
 	return e.items(ctx, t, from)
@@ -72,11 +73,11 @@ func (e *Engine) itemsOf(ctx context.Context, d description, from int) iter.Seq2
 
 // rows are the items of a task over rows. Once it has ended, those that never came to an outcome have its own.
 func (e *Engine) rows(ctx context.Context, d description, t task.Task, from int) iter.Seq2[task.Item, error] {
-	job := activities.RowsJob{
-		Task: activities.Task{ID: t.ID, Tenant: t.Tenant, Lineage: d.facts.Lineage, Model: t.Model}, Kind: t.Kind, InputKey: d.facts.InputKey,
+	job := rowsacts.RowsJob{
+		Task: record.TaskRef{ID: t.ID, Tenant: t.Tenant, Lineage: d.facts.Lineage, Model: t.Model}, Kind: t.Kind, InputKey: d.facts.InputKey,
 	}
 	return func(yield func(task.Item, error) bool) {
-		for item, err := range activities.RowItems(ctx, e.Bucket, job, from) {
+		for item, err := range rowsacts.RowItems(ctx, e.Bucket, job, from) {
 			if t.Done && item.Status == task.ItemPending {
 				item.Status, item.Error = task.ItemFailed, t.Error
 				if t.Status == task.Cancelled {

@@ -16,8 +16,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // List gives a page of a tenant's tasks: those that run first, then the ended ones, the last ended
@@ -85,14 +85,14 @@ func (e *Engine) listed(ctx context.Context, tenant string, execution *workflowp
 
 func query(tenant string, f task.Filter) string {
 	terms := []string{
-		workflows.AttrTenant.GetName() + " = " + quote(tenant),
+		record.AttrTenant.GetName() + " = " + quote(tenant),
 		"ExecutionStatus != 'ContinuedAsNew'",
 	}
 	if f.Kind != "" {
-		terms = append(terms, workflows.AttrKind.GetName()+" = "+quote(f.Kind))
+		terms = append(terms, record.AttrKind.GetName()+" = "+quote(f.Kind))
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
-		terms = append(terms, workflows.AttrLabels.GetName()+" = "+quote(key+":"+f.Labels[key]))
+		terms = append(terms, record.AttrLabels.GetName()+" = "+quote(key+":"+f.Labels[key]))
 	}
 	if f.Status != "" {
 		terms = append(terms, stateQuery(f.Status, time.Now()))
@@ -108,7 +108,7 @@ func stateQuery(s task.State, now time.Time) string {
 		for i, state := range states {
 			quoted[i] = quote(string(state))
 		}
-		return fmt.Sprintf("%s IN (%s) AND ExecutionStatus = 'Running'", workflows.AttrState.GetName(), strings.Join(quoted, ", "))
+		return fmt.Sprintf("%s IN (%s) AND ExecutionStatus = 'Running'", record.AttrState.GetName(), strings.Join(quoted, ", "))
 	}
 	due := quote(now.UTC().Format(time.RFC3339Nano))
 	switch s {

@@ -9,8 +9,8 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // What tasks are compared with: those of their kind that succeeded last here.
@@ -70,7 +70,7 @@ func (p *paces) of(kind string) []pace {
 func (e *Engine) finished(ctx context.Context, kind string) (all []pace) {
 	answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: e.Namespace, PageSize: mostLearnt,
-		Query: workflows.AttrKind.GetName() + " = " + quote(kind) + " AND ExecutionStatus = 'Completed'",
+		Query: record.AttrKind.GetName() + " = " + quote(kind) + " AND ExecutionStatus = 'Completed'",
 	})
 	if err != nil {
 		return nil

@@ -5,20 +5,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // The last word counts, also where no worker has heard the one before.
 func TestPause_lastWordCounts(t *testing.T) {
 	t.Parallel()
-	pause, resume := workflows.Pause{On: true, Reason: "look first"}, workflows.Pause{}
+	pause, resume := record.Pause{On: true, Reason: "look first"}, record.Pause{}
 	tests := map[string]struct {
 		state task.State
-		words []workflows.Pause
+		words []record.Pause
 	}{
-		"resumed before the pause was heard": {task.Processing, []workflows.Pause{pause, resume}},
-		"paused before the resume was heard": {task.Paused, []workflows.Pause{resume, pause}},
+		"resumed before the pause was heard": {task.Processing, []record.Pause{pause, resume}},
+		"paused before the resume was heard": {task.Paused, []record.Pause{resume, pause}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,15 +10,15 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // description is what one Describe tells of a task.
 type description struct {
-	facts    workflows.Facts
-	snapshot workflows.Snapshot
+	facts    record.Facts
+	snapshot record.Snapshot
 	status   status
 	raw      *client.WorkflowExecutionDescription
 }
@@ -82,10 +82,10 @@ func (e *Engine) look(ctx context.Context, id string) (description, error) {
 		return description{}, words(err, id)
 	}
 	d := description{raw: raw}
-	if err := raw.GetMemoValue(workflows.MemoFacts, &d.facts); err != nil {
+	if err := raw.GetMemoValue(record.MemoFacts, &d.facts); err != nil {
 		return description{}, missing(id) // a workflow that is no task of ours
 	}
-	if err := raw.GetMemoValue(workflows.MemoState, &d.snapshot); err != nil {
+	if err := raw.GetMemoValue(record.MemoState, &d.snapshot); err != nil {
 		return description{}, fmt.Errorf("state of %s: %w", id, err)
 	}
 	info := raw.RawResponse.GetWorkflowExecutionInfo()
@@ -122,12 +122,12 @@ func (e *Engine) whole(ctx context.Context, d description) (t task.Task, text []
 }
 
 // build puts a task together from its memo and from what Temporal knows.
-func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.Task {
+func (e *Engine) build(f record.Facts, s record.Snapshot, st status) task.Task {
 	t := task.Task{
 		ID: f.ID, Object: "task", Kind: f.Kind, Headline: f.Headline, Tenant: f.Tenant, Labels: f.Labels, Priority: f.Priority, Model: f.Model,
 		CreatedAt: f.CreatedAt, ScheduledAt: f.StartAt, DeadlineAt: f.Deadline,
 		Status: s.State, Outcome: s.Outcome, Revision: s.Revision, UpdatedAt: s.UpdatedAt, Progress: s.Progress,
-		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID), Parent: f.Parent, InputRequests: s.Requests, DeadLetter: s.Dead, ReplayOf: f.ReplayOf,
+		Usage: s.Usage, Simulated: s.Simulated, Error: s.Error, URLs: e.urls(f.ID), Parent: f.Parent, InputRequests: s.Requests, DeadLetter: s.DeadLetter, ReplayOf: f.ReplayOf,
 	}
 	if f.ReplayOf != "" {
 		t.Replay = &task.ReplayInfo{Of: f.ReplayOf, Scope: f.Scope, Kept: f.Kept}
@@ -164,30 +164,22 @@ func (e *Engine) build(f workflows.Facts, s workflows.Snapshot, st status) task.
 	return t
 }
 
-// settleState makes up for what the workflow could not write into its memo: that its time has come,
-// that a cancel was asked for, or that it was ended from outside. Each raises the revision by one,
-// as the workflow's own write will.
-func settleState(t *task.Task, s workflows.Snapshot, st status) {
-	switch {
-	case st.open() && st.cancelRequested && s.State != task.Cancelling:
-		t.Status, t.Revision = task.Cancelling, t.Revision+1
-		if s.State == task.Scheduled { // the arrival of its time has a number of its own
-			t.Revision++
-		}
-	case st.open() && s.State.Terminal():
-		// The last words are written an instant before the workflow closes: until then it runs.
-		t.Status, t.Outcome, t.Error, t.Revision = task.Processing, "", nil, t.Revision-1
+// settleState advances a task by what the workflow has not published: its start time arrived, a cancel was requested,
+// or Temporal ended it. record.Snapshot.Observe has the rule.
+func settleState(t *task.Task, s record.Snapshot, st status) {
+	observed := record.Observed{
+		Open: st.open(), CancelRequested: st.cancelRequested,
+		StartPassed: !st.executionTime.IsZero() && !time.Now().Before(st.executionTime),
+	}
+	if !observed.Open && !s.State.Terminal() {
+		observed.EndedOutside, t.Outcome = endedOutside(t, st), task.None
+	}
+	t.Status, t.Revision = s.Observe(observed)
+	if observed.Open && s.State.Terminal() { // the end is published an instant before the workflow closes
+		t.Outcome, t.Error = "", nil
 		if t.Progress.Percent != nil {
 			t.Progress.Percent = new(min(*t.Progress.Percent, 99))
 		}
-		if st.cancelRequested {
-			t.Status = task.Cancelling
-		}
-	case st.open() && s.State == task.Scheduled && !st.executionTime.IsZero() && !time.Now().Before(st.executionTime):
-		t.Status, t.Revision = task.Pending, t.Revision+1
-	case st.open():
-	case !s.State.Terminal():
-		t.Status, t.Outcome, t.Revision = endedOutside(t, st), task.None, t.Revision+1
 	}
 }
 
@@ -200,7 +192,7 @@ func endedOutside(t *task.Task, st status) task.State {
 	return task.Failed
 }
 
-func pausedBecause(h workflows.Held) string {
+func pausedBecause(h record.Held) string {
 	text := "since " + h.Since.UTC().Format(time.RFC3339)
 	if h.Reason != "" {
 		text += ": " + h.Reason

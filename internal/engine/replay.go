@@ -2,16 +2,17 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 
-	"longhaul/activities"
+	"longhaul/activities/results"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/workflows"
+	"longhaul/workflows/lifecycle"
 )
 
 // Replay runs a task that has ended again, as a new task of its lineage: every answer that was paid for is reused. With an idempotency key the same
@@ -33,7 +34,7 @@ func (e *Engine) ReplayDead(ctx context.Context, tenant, id string, order task.R
 	if g.Status == task.DeadDiscarded {
 		return t, false, task.Errorf(task.Conflict, "the dead letter was discarded: %s. To run the task again all the same, use /v1/tasks/%s/replay", g.Reason, id)
 	}
-	replay := workflows.ReplayID(id)
+	replay := record.ReplayID(id)
 	switch t, err := e.Get(ctx, tenant, replay); {
 	case err == nil:
 		return t, true, e.noteReplay(ctx, tenant, id, t) // whoever started it may not have come to that
@@ -46,38 +47,34 @@ func (e *Engine) ReplayDead(ctx context.Context, tenant, id string, order task.R
 }
 
 // ended is what is needed to run a task again.
-func (e *Engine) ended(ctx context.Context, tenant, id string) (storage.Grave, error) {
+func (e *Engine) ended(ctx context.Context, tenant, id string) (storage.StoredDeadLetter, error) {
 	d, err := e.describe(ctx, tenant, id)
 	if err != nil && task.AsError(err).Code == task.NotFound {
 		return e.dead(ctx, tenant, id) // Temporal may have forgotten it
 	}
 	if err != nil {
-		return storage.Grave{}, err
+		return storage.StoredDeadLetter{}, err
 	}
 	if d.status.open() {
 		t := e.build(d.facts, d.snapshot, d.status)
-		return storage.Grave{}, task.Errorf(task.Conflict, "the task is %s; it can be run again when it has ended", t.Status)
+		return storage.StoredDeadLetter{}, task.Errorf(task.Conflict, "the task is %s; it can be run again when it has ended", t.Status)
 	}
-	facts, err := json.Marshal(d.facts)
-	g := storage.Grave{Facts: facts}
+	g := storage.StoredDeadLetter{Facts: d.facts}
 	g.ID, g.Counts = id, d.snapshot.Progress.Counts
-	return g, err
+	return g, nil
 }
 
 // again starts a task that runs another one again.
-func (e *Engine) again(ctx context.Context, g storage.Grave, id string, order task.ReplayOrder) (t task.Task, replayed bool, err error) {
+func (e *Engine) again(ctx context.Context, g storage.StoredDeadLetter, id string, order task.ReplayOrder) (t task.Task, replayed bool, err error) {
 	if err := e.prepared(); err != nil {
 		return t, false, err
 	}
-	var before workflows.Facts
-	if err := json.Unmarshal(g.Facts, &before); err != nil {
-		return t, false, err
-	}
+	before := g.Facts
 	input, err := e.Bucket.Get(ctx, before.InputKey)
 	if err != nil {
 		return t, false, gone(err, "the input of the task")
 	}
-	facts, in, err := workflows.Again(before, input, order, id, g.Counts.Succeeded, time.Now())
+	facts, in, err := workflows.Replay(before, input, order, id, g.Counts.Succeeded, time.Now())
 	if err != nil {
 		return t, false, err
 	}
@@ -100,12 +97,12 @@ func (e *Engine) again(ctx context.Context, g storage.Grave, id string, order ta
 }
 
 // sameOrder is the task that was started earlier with the same id, if it was from the same order.
-func (e *Engine) sameOrder(ctx context.Context, f workflows.Facts) (task.Task, error) {
+func (e *Engine) sameOrder(ctx context.Context, f record.Facts) (task.Task, error) {
 	was, err := e.describe(ctx, f.Tenant, f.ID)
 	if err != nil {
 		return task.Task{}, err
 	}
-	if was.facts.BodyHash != f.BodyHash && f.ID != workflows.ReplayID(f.ReplayOf) {
+	if was.facts.BodyHash != f.BodyHash && f.ID != record.ReplayID(f.ReplayOf) {
 		return task.Task{}, keyReused(f.ID)
 	}
 	return e.Get(ctx, f.Tenant, f.ID)
@@ -123,7 +120,7 @@ func (e *Engine) noteReplay(ctx context.Context, tenant, id string, t task.Task)
 }
 
 // start lays a task's input into the bucket and starts its workflow. Temporal's own error tells that there is one with this id.
-func (e *Engine) start(ctx context.Context, f workflows.Facts, in workflows.Input) (task.Task, error) {
+func (e *Engine) start(ctx context.Context, f record.Facts, in lifecycle.Input) (task.Task, error) {
 	kind, _ := workflows.Find(f.Kind)
 	if err := e.Bucket.PutJSON(ctx, f.InputKey, in); err != nil {
 		return task.Task{}, task.Errorf(task.Unavailable, "the bucket cannot be written; nothing was started, try again in a moment").Because(err)
@@ -131,25 +128,21 @@ func (e *Engine) start(ctx context.Context, f workflows.Facts, in workflows.Inpu
 	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
 	defer cancel()
 	f.Headline = in.Headline()
-	_, err := e.Client.ExecuteWorkflow(ctx, startOptions(kind, f), kind.Name, workflows.Start{Facts: f})
+	_, err := e.Client.ExecuteWorkflow(ctx, startOptions(kind, f), kind.Name, record.Start[struct{}]{Facts: f})
 	if is[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		return task.Task{}, err
 	}
 	if err != nil {
 		return task.Task{}, words(err, f.ID)
 	}
-	return e.build(f, workflows.FirstSnapshot(kind, f), status{}), nil
+	return e.build(f, record.FirstSnapshot(len(kind.Steps), f), status{}), nil
 }
 
 // bury keeps a task among the dead letters that could not do so itself: its workflow was ended from outside.
 func (e *Engine) bury(ctx context.Context, d description) error {
 	t := e.build(d.facts, d.snapshot, d.status)
-	facts, err := json.Marshal(d.facts)
-	if err != nil {
-		return err
-	}
-	return e.letters().Bury(ctx, t.Tenant, storage.Grave{Facts: facts, DeadLetter: activities.Letter(activities.BuryRequest{
-		Task: activities.Task{ID: t.ID, Model: t.Model}, Kind: t.Kind, Headline: t.Headline, Labels: t.Labels, ReplayOf: t.ReplayOf, At: d.status.closeTime.UTC(),
-		Error: t.Error, Usage: t.Usage, Finished: activities.Finished{Outcome: t.Outcome, Counts: t.Progress.Counts},
+	return e.letters().Write(ctx, t.Tenant, storage.StoredDeadLetter{Facts: d.facts, DeadLetter: results.DeadLetter(results.DeadLetterRequest{
+		Facts: d.facts, At: d.status.closeTime.UTC(), Error: t.Error, Usage: t.Usage,
+		Finished: results.Finished{Outcome: t.Outcome, Counts: t.Progress.Counts},
 	})})
 }

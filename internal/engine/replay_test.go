@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 	"longhaul/workflows"
@@ -16,21 +17,19 @@ import (
 func TestReplay_budgetWithoutPrice(t *testing.T) {
 	t.Parallel()
 	e := keeper(t, false)
-	before := workflows.Facts{ID: newID(task.Draft{}), Kind: "summary", Tenant: "acme", InputKey: "input"}
+	before := record.Facts{ID: newID(task.Draft{}), Kind: "summary", Tenant: "acme", InputKey: "input"}
 	input := []byte(`{"documents":[{"text":"a"}]}`)
 	require.NoError(t, e.Bucket.Put(t.Context(), "input", "application/json", input))
-	facts, err := json.Marshal(before)
-	require.NoError(t, err)
 	order := task.ReplayOrder{Overrides: task.Overrides{Budget: 5}}
 
-	_, _, err = e.again(t.Context(), storage.Grave{Facts: facts}, newID(task.Draft{}), order)
+	_, _, err := e.again(t.Context(), storage.StoredDeadLetter{Facts: before}, newID(task.Draft{}), order)
 	require.ErrorContains(t, err, "the price of the model is not configured")
 	require.Equal(t, "/overrides", task.AsError(err).Errors[0].Pointer)
 
-	_, err = workflows.Inputs{}.Again(facts, input, order, 0, before.CreatedAt)
+	_, err = workflows.Inputs{}.Replay(before, input, order, 0, before.CreatedAt)
 	require.ErrorContains(t, err, "the price of the model is not configured")
 	priced := workflows.Inputs{Priced: func(string, string) bool { return true }}
-	_, err = priced.Again(facts, input, order, 0, before.CreatedAt)
+	_, err = priced.Replay(before, input, order, 0, before.CreatedAt)
 	require.NoError(t, err)
 }
 
@@ -44,18 +43,16 @@ func TestReplay_listsKeepTheirLength(t *testing.T) {
 		"video":   {`{"prompt":"a"}`, `{"prompt":null,"prompts":["a","b"]}`},
 	} {
 		e := keeper(t, false)
-		before := workflows.Facts{ID: newID(task.Draft{}), Kind: kind, Tenant: "acme", InputKey: "input"}
+		before := record.Facts{ID: newID(task.Draft{}), Kind: kind, Tenant: "acme", InputKey: "input"}
 		require.NoError(t, e.Bucket.Put(t.Context(), "input", "application/json", []byte(inputs[0])))
-		facts, err := json.Marshal(before)
-		require.NoError(t, err)
 		order := task.ReplayOrder{Overrides: task.Overrides{Input: json.RawMessage(inputs[1])}}
-		_, _, err = e.again(t.Context(), storage.Grave{Facts: facts}, newID(task.Draft{}), order)
+		_, _, err := e.again(t.Context(), storage.StoredDeadLetter{Facts: before}, newID(task.Draft{}), order)
 		require.ErrorContains(t, err, "replay with scope all", kind)
 		require.Equal(t, "/overrides/input", task.AsError(err).Errors[0].Pointer)
-		_, err = workflows.Inputs{}.Again(facts, []byte(inputs[0]), order, 0, before.CreatedAt)
+		_, err = workflows.Inputs{}.Replay(before, []byte(inputs[0]), order, 0, before.CreatedAt)
 		require.ErrorContains(t, err, "replay with scope all", kind)
 		order.Scope = task.ScopeAll
-		_, err = workflows.Inputs{}.Again(facts, []byte(inputs[0]), order, 0, before.CreatedAt)
+		_, err = workflows.Inputs{}.Replay(before, []byte(inputs[0]), order, 0, before.CreatedAt)
 		require.NoError(t, err, kind)
 	}
 }
@@ -65,13 +62,13 @@ func TestReplayDead_once(t *testing.T) {
 	t.Parallel()
 	_, engines := newFake(t, 1)
 	e, id := engines[0], newID(task.Draft{})
-	require.NoError(t, e.letters().Bury(t.Context(), "acme", storage.Grave{
-		DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: time.Now()}, Facts: []byte(`{"InputKey":"gone"}`),
+	require.NoError(t, e.letters().Write(t.Context(), "acme", storage.StoredDeadLetter{
+		DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: time.Now()}, Facts: record.Facts{InputKey: "gone"},
 	}))
 	_, _, err := e.ReplayDead(t.Context(), "acme", id, task.ReplayOrder{})
 	require.ErrorContains(t, err, "the input of the task has been removed", "it goes to work")
-	require.NoError(t, e.noteReplay(t.Context(), "acme", id, task.Task{ID: workflows.ReplayID(id)}))
+	require.NoError(t, e.noteReplay(t.Context(), "acme", id, task.Task{ID: record.ReplayID(id)}))
 	_, _, err = e.ReplayDead(t.Context(), "acme", id, task.ReplayOrder{})
 	require.Equal(t, task.Gone, task.AsError(err).Code)
-	require.ErrorContains(t, err, workflows.ReplayID(id))
+	require.ErrorContains(t, err, record.ReplayID(id))
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -9,9 +10,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
-	"longhaul/activities"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // findings is what a closer look found: the steps of a task and its children, and the decision that has failed most often.
@@ -67,7 +67,7 @@ func latest(pending []*workflowpb.PendingActivityInfo) (last *workflowpb.Pending
 // movedAt is when a step last moved: it began, it made a step forward, or it will be made again. That it lives is not enough.
 func movedAt(p *workflowpb.PendingActivityInfo) time.Time {
 	at := p.GetScheduledTime().AsTime()
-	var beat activities.Beat
+	var beat record.Heartbeat
 	_ = converter.GetDefaultDataConverter().FromPayloads(p.GetHeartbeatDetails(), &beat) // none, or of another version: then it says nothing
 	for _, other := range []time.Time{p.GetLastStartedTime().AsTime(), p.GetNextAttemptScheduleTime().AsTime(), beat.Moved} {
 		if other.After(at) {
@@ -85,10 +85,7 @@ func standstill(t task.Task, p *workflowpb.PendingActivityInfo, s findings) stri
 		}
 		return "no step runs: it waits for a time that it set, or for word from outside"
 	}
-	step := p.GetActivityType().GetName()
-	if kind, ok := workflows.Find(t.Kind); ok && kind.StepOf[step] != "" {
-		step = kind.StepOf[step]
-	}
+	step := cmp.Or(record.StepOfActivity(p.GetActivityId()), p.GetActivityType().GetName())
 	if p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
 		return fmt.Sprintf("the step %s, attempt %d, waits for a worker of its queue that has room", step, p.GetAttempt())
 	}

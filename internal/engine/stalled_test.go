@@ -12,18 +12,18 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"longhaul/activities"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
 )
 
 // step is one that began an hour ago, and last moved so long ago.
 func step(t *testing.T, moved time.Duration) *workflowpb.PendingActivityInfo {
 	t.Helper()
-	beat, err := converter.GetDefaultDataConverter().ToPayloads(activities.Beat{Moved: time.Now().Add(-moved)})
+	beat, err := converter.GetDefaultDataConverter().ToPayloads(record.Heartbeat{Moved: time.Now().Add(-moved)})
 	require.NoError(t, err)
 	began := timestamppb.New(time.Now().Add(-time.Hour))
 	return &workflowpb.PendingActivityInfo{
-		ActivityType: &commonpb.ActivityType{Name: "RunTool"}, State: enumspb.PENDING_ACTIVITY_STATE_STARTED, Attempt: 2,
+		ActivityId: "work.3", ActivityType: &commonpb.ActivityType{Name: "RunTool"}, State: enumspb.PENDING_ACTIVITY_STATE_STARTED, Attempt: 2,
 		ScheduledTime: began, LastStartedTime: began, LastHeartbeatTime: timestamppb.Now(), HeartbeatDetails: beat, LastWorkerIdentity: "7@host",
 	}
 }

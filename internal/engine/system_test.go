@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/workflows"
+	"longhaul/internal/record"
 )
 
 func TestSystem_whoLeavesSpoilsItForNobody(t *testing.T) {
@@ -26,7 +26,7 @@ func TestBlocked_countsTasks(t *testing.T) {
 	f.run("other")
 	f.mu.Lock()
 	group := *f.tasks[id]
-	group.facts.ID = workflows.GroupID(id, 0)
+	group.facts.ID = record.GroupID(id, 0)
 	f.tasks[group.facts.ID] = &group
 	f.mu.Unlock()
 	n, err := engines[0].Blocked(t.Context())

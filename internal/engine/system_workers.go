@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
-	"longhaul/activities"
 	"longhaul/internal/cluster"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
 )
 
@@ -21,10 +21,10 @@ import (
 func (e *Engine) queues(ctx context.Context) ([]task.Queue, []task.WorkerInfo) {
 	models := e.Queues
 	if models == nil {
-		models = []string{activities.QueueLLM}
+		models = []string{record.QueueLLM}
 	}
-	names := append([]string{activities.QueueWorkflows}, models...)
-	names = append(names, activities.QueueDocuments, activities.QueueTools, activities.QueueVideo, activities.QueueNotify)
+	names := append([]string{record.QueueWorkflows}, models...)
+	names = append(names, record.QueueDocuments, record.QueueTools, record.QueueVideo, record.QueueNotify)
 	answers := make([]*workflowservice.DescribeTaskQueueResponse, len(names))
 	var all errgroup.Group
 	for i, name := range names {
@@ -53,7 +53,7 @@ func (e *Engine) queues(ctx context.Context) ([]task.Queue, []task.WorkerInfo) {
 
 func (e *Engine) queue(ctx context.Context, name string) (*workflowservice.DescribeTaskQueueResponse, error) {
 	sort := enumspb.TASK_QUEUE_TYPE_ACTIVITY
-	if name == activities.QueueWorkflows {
+	if name == record.QueueWorkflows {
 		sort = enumspb.TASK_QUEUE_TYPE_WORKFLOW
 	}
 	return e.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{

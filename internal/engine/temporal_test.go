@@ -27,10 +27,9 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"longhaul/activities"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // fakeTemporal is a Temporal whose workflows do what a test says, and that counts what it is asked.
@@ -45,14 +44,14 @@ type fakeTemporal struct {
 }
 
 type fakeWorkflow struct {
-	facts     workflows.Facts
-	state     workflows.Snapshot
+	facts     record.Facts
+	state     record.Snapshot
 	temporal  enumspb.WorkflowExecutionStatus
 	cancelled bool
 	events    int
-	said      []workflows.Pause // and not heard: no worker runs
+	said      []record.Pause // and not heard: no worker runs
 	closed    time.Time
-	beat      *activities.Beat
+	beat      *record.Heartbeat
 	changed   chan struct{}
 }
 
@@ -91,8 +90,8 @@ func (f *fakeTemporal) run(tenant string) string {
 	id := newID(task.Draft{})
 	now := time.Now()
 	f.tasks[id] = &fakeWorkflow{
-		facts:    workflows.Facts{ID: id, Kind: "summary", Tenant: tenant, CreatedAt: now, Priority: 3},
-		state:    workflows.Snapshot{Revision: 2, State: task.Processing, StartedAt: now, UpdatedAt: now},
+		facts:    record.Facts{ID: id, Kind: "summary", Tenant: tenant, CreatedAt: now, Priority: 3},
+		state:    record.Snapshot{Revision: 2, State: task.Processing, StartedAt: now, UpdatedAt: now},
 		temporal: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, events: 3, changed: make(chan struct{}),
 	}
 	return id
@@ -141,7 +140,7 @@ func (w *fakeWorkflow) info() *workflowpb.WorkflowExecutionInfo {
 		Execution: &commonpb.WorkflowExecution{WorkflowId: w.facts.ID, RunId: "run"}, Type: &commonpb.WorkflowType{Name: w.facts.Kind},
 		Status: w.temporal, StartTime: timestamppb.New(w.facts.CreatedAt), ExecutionTime: timestamppb.New(w.facts.CreatedAt),
 		SearchAttributes: &commonpb.SearchAttributes{},
-		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{workflows.MemoFacts: payload(w.facts), workflows.MemoState: payload(w.state)}},
+		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{record.MemoFacts: payload(w.facts), record.MemoState: payload(w.state)}},
 	}
 	if !w.closed.IsZero() {
 		info.CloseTime = timestamppb.New(w.closed)
@@ -164,7 +163,7 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context, r *workflows
 	if w.beat != nil {
 		details, _ := converter.GetDefaultDataConverter().ToPayloads(*w.beat)
 		d.PendingActivities = []*workflowpb.PendingActivityInfo{{
-			ActivityId: "7", HeartbeatDetails: details, State: enumspb.PENDING_ACTIVITY_STATE_STARTED, ActivityType: &commonpb.ActivityType{Name: "AgentTurn"},
+			ActivityId: "work.7", HeartbeatDetails: details, State: enumspb.PENDING_ACTIVITY_STATE_STARTED, ActivityType: &commonpb.ActivityType{Name: "AgentTurn"},
 		}}
 	}
 	return d, nil
@@ -180,7 +179,7 @@ func (f *fakeTemporal) RequestCancelWorkflowExecution(_ context.Context, r *work
 func (f *fakeTemporal) SignalWorkflowExecution(_ context.Context, r *workflowservice.SignalWorkflowExecutionRequest) (*workflowservice.SignalWorkflowExecutionResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var said workflows.Pause
+	var said record.Pause
 	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetInput(), &said); err != nil {
 		return nil, serviceerror.NewInvalidArgument(err.Error())
 	}

@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // How the tasks of a tenant are followed: by its list, which is asked for as long as somebody listens.
@@ -147,10 +147,10 @@ func (c *crowd) forget(gone map[string]bool) {
 
 // inList makes the task of a list entry, as the list has it.
 func (e *Engine) inList(execution *workflowpb.WorkflowExecutionInfo) (task.Task, bool) {
-	var f workflows.Facts
-	var s workflows.Snapshot
+	var f record.Facts
+	var s record.Snapshot
 	fields, decode := execution.GetMemo().GetFields(), converter.GetDefaultDataConverter()
-	if decode.FromPayload(fields[workflows.MemoFacts], &f) != nil || decode.FromPayload(fields[workflows.MemoState], &s) != nil {
+	if decode.FromPayload(fields[record.MemoFacts], &f) != nil || decode.FromPayload(fields[record.MemoState], &s) != nil {
 		return task.Task{}, false
 	}
 	st := status{temporal: execution.GetStatus(), executionTime: execution.GetExecutionTime().AsTime()}

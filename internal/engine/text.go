@@ -7,23 +7,23 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
 
-	"longhaul/activities"
+	"longhaul/internal/record"
 	"longhaul/internal/task"
 )
 
 // growing is a text that a model is writing: as far as a heartbeat has told of it.
 type growing struct {
 	call string // another one is another text
-	activities.Live
+	record.LiveText
 }
 
 // growingIn finds the texts in what pending activities last told.
 func growingIn(pending []*workflowpb.PendingActivityInfo) []growing {
 	var all []growing
 	for _, p := range pending {
-		var beat activities.Beat
+		var beat record.Heartbeat
 		if converter.GetDefaultDataConverter().FromPayloads(p.GetHeartbeatDetails(), &beat) == nil && beat.Live != nil {
-			all = append(all, growing{fmt.Sprintf("%s/%d", p.GetActivityId(), beat.Calls), *beat.Live})
+			all = append(all, growing{fmt.Sprintf("%s/%d", p.GetActivityId(), beat.Call.Calls), *beat.Live})
 		}
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/converter"
 
+	"longhaul/internal/record"
 	"longhaul/internal/task"
 	"longhaul/workflows"
 )
@@ -34,7 +35,7 @@ func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.
 		if group, err = strconv.Atoi(cursor); err != nil || group < 0 {
 			return page, badCursor()
 		}
-		workflowID = workflows.GroupID(id, group)
+		workflowID = record.GroupID(id, group)
 	}
 	lines := teller{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
 	if group < 0 {
@@ -44,7 +45,7 @@ func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.
 		return page, words(err, id)
 	}
 	page.Data = lines.events
-	_, err = e.Client.DescribeWorkflow(ctx, workflows.GroupID(id, group+1), "")
+	_, err = e.Client.DescribeWorkflow(ctx, record.GroupID(id, group+1), "")
 	switch {
 	case err == nil:
 		page.NextCursor = new(strconv.Itoa(group + 1))
@@ -145,17 +146,17 @@ func (t *teller) tell(event *historypb.HistoryEvent) {
 
 // said adds the line of what a person said.
 func (t *teller) said(signal *historypb.WorkflowExecutionSignaledEventAttributes, at time.Time) {
-	var input workflows.Said
-	var pause workflows.Pause
+	var input record.Message
+	var pause record.Pause
 	read := func(into any) bool {
 		return converter.GetDefaultDataConverter().FromPayloads(signal.GetInput(), into) == nil
 	}
 	switch name := signal.GetSignalName(); {
-	case name == workflows.SignalInput && read(&input):
+	case name == record.SignalInput && read(&input):
 		t.add(task.Event{At: at, Type: task.EventInput, Summary: strings.TrimSpace(cmp.Or(input.Action, "answer") + " " + input.Request)})
-	case name == workflows.SignalPause && read(&pause) && pause.On:
+	case name == record.SignalPause && read(&pause) && pause.On:
 		t.add(task.Event{At: at, Type: task.EventPaused, Summary: cmp.Or(pause.Reason, "by a person")})
-	case name == workflows.SignalPause && read(&pause):
+	case name == record.SignalPause && read(&pause):
 		t.add(task.Event{At: at, Type: task.EventResumed, Summary: "by a person"})
 	}
 }
@@ -186,7 +187,7 @@ type child interface {
 // list of deliveries.
 func (t *teller) child(c child, at time.Time, group, own task.EventType, failure *failurepb.Failure) {
 	name := c.GetWorkflowType().GetName()
-	if name == workflows.NotifyType {
+	if name == record.TypeNotify {
 		return
 	}
 	what := group

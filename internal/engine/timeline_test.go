@@ -10,8 +10,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
 
+	"longhaul/internal/record"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // TestTimeline_people tells what people said to a task, beside what it did: who reads it later wants to know both. What one task says to another
@@ -23,12 +23,12 @@ func TestTimeline_people(t *testing.T) {
 		name string
 		said any
 	}{
-		{workflows.SignalInput, workflows.Said{Request: "call-3-1", Action: string(task.Approve)}},
-		{workflows.SignalInput, workflows.Said{Request: "call-3-2"}}, // of a release that did not tell what was done
-		{workflows.SignalInput, workflows.Said{Message: "key", Action: string(task.Tell)}},
-		{workflows.SignalPause, workflows.Pause{On: true, Reason: "lunch"}},
-		{workflows.SignalPause, workflows.Pause{On: true}},
-		{workflows.SignalPause, workflows.Pause{}},
+		{record.SignalInput, record.Message{Request: "call-3-1", Action: string(task.Approve)}},
+		{record.SignalInput, record.Message{Request: "call-3-2"}}, // of a release that did not tell what was done
+		{record.SignalInput, record.Message{Message: "key", Action: string(task.Tell)}},
+		{record.SignalPause, record.Pause{On: true, Reason: "lunch"}},
+		{record.SignalPause, record.Pause{On: true}},
+		{record.SignalPause, record.Pause{}},
 		{"progress", 7},
 	} {
 		input, err := converter.GetDefaultDataConverter().ToPayloads(one.said)
@@ -51,9 +51,9 @@ func TestTimeline_people(t *testing.T) {
 func TestTimeline_children(t *testing.T) {
 	t.Parallel()
 	for child, want := range map[string][]task.EventType{
-		"summary.group":      {task.EventGroupStarted, task.EventGroupEnded, task.EventGroupEnded},
-		"qa":                 {task.EventTaskStarted, task.EventTaskEnded, task.EventTaskEnded},
-		workflows.NotifyType: nil,
+		"summary.group":   {task.EventGroupStarted, task.EventGroupEnded, task.EventGroupEnded},
+		"qa":              {task.EventTaskStarted, task.EventTaskEnded, task.EventTaskEnded},
+		record.TypeNotify: nil,
 	} {
 		var lines teller
 		for _, event := range childEvents(child) {

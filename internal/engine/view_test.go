@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"longhaul/activities"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
 )
@@ -211,10 +211,10 @@ func TestFeed_text(t *testing.T) {
 	f, engines := newFake(t, 1)
 	id := f.run("acme")
 	f.move(id, func(w *fakeWorkflow) { w.facts.CreatedAt = time.Now().Add(-time.Minute) })
-	write := func(calls int, live activities.Live) {
+	write := func(calls int, live record.LiveText) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.tasks[id].beat = &activities.Beat{Calls: calls, Live: &live}
+		f.tasks[id].beat = &record.Heartbeat{Call: record.CallState{Calls: calls}, Live: &live}
 	}
 	next := func(feed task.Feed) *task.Text {
 		for {
@@ -228,18 +228,18 @@ func TestFeed_text(t *testing.T) {
 	feed, err := engines[0].Events(t.Context(), "acme", id, 0)
 	require.NoError(t, err)
 	defer feed.Close()
-	write(1, activities.Live{Text: "The lamp", Length: 8})
+	write(1, record.LiveText{Text: "The lamp", Length: 8})
 	require.Equal(t, &task.Text{Text: "The lamp"}, next(feed))
-	write(1, activities.Live{Text: "The lamp is lit", Length: 15})
+	write(1, record.LiveText{Text: "The lamp is lit", Length: 15})
 	require.Equal(t, &task.Text{Offset: 8, Text: " is lit"}, next(feed))
 	late, err := engines[0].Events(t.Context(), "acme", id, 0)
 	require.NoError(t, err)
 	defer late.Close()
 	require.Equal(t, &task.Text{Text: "The lamp is lit"}, next(late))
-	write(2, activities.Live{Text: "A lamp", Length: 6})
+	write(2, record.LiveText{Text: "A lamp", Length: 6})
 	require.Equal(t, &task.Text{Text: "A lamp", Restart: true}, next(feed))
 	require.NoError(t, engines[0].Bucket.Put(t.Context(), storage.LiveKey(id, "x"), "text/plain", []byte("A lamp, from the bucket")))
-	write(2, activities.Live{Key: storage.LiveKey(id, "x"), Length: 23})
+	write(2, record.LiveText{Key: storage.LiveKey(id, "x"), Length: 23})
 	require.Equal(t, &task.Text{Offset: 6, Text: ", from the bucket"}, next(feed))
 }
 

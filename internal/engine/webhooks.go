@@ -9,11 +9,11 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"longhaul/activities"
+	notifyacts "longhaul/activities/notify"
 	"longhaul/internal/notify"
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // mostEndpoints is how many webhooks a tenant may register: each is looked at for every one of its tasks.
@@ -126,9 +126,9 @@ func (e *Engine) TestWebhook(ctx context.Context, tenant, id string) (task.Attem
 	defer cancel()
 	message := "ping_" + strings.ToLower(rand.Text())
 	run, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: message, TaskQueue: activities.QueueWorkflows, WorkflowTaskTimeout: workflows.TaskTimeout,
+		ID: message, TaskQueue: record.QueueWorkflows, WorkflowTaskTimeout: record.WorkflowTaskTimeout,
 		WorkflowExecutionTimeout: patienceWithPing, StaticSummary: "test a webhook",
-	}, workflows.PingType, activities.PingRequest{Tenant: tenant, Endpoint: id, ID: message})
+	}, record.TypePing, notifyacts.PingRequest{Tenant: tenant, Endpoint: id, ID: message})
 	if err == nil {
 		err = run.Get(ctx, &attempt)
 	}

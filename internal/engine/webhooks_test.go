@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/record"
 	"longhaul/internal/storage"
 	"longhaul/internal/task"
-	"longhaul/workflows"
 )
 
 // keeper is an engine with a bucket in memory, and no Temporal.
@@ -67,7 +67,7 @@ func TestWebhooks_limits(t *testing.T) {
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	e := keeper(t, false)
-	facts := workflows.Facts{ID: "task_x", BodyHash: "0123456789abcdef0"}
+	facts := record.Facts{ID: "task_x", BodyHash: "0123456789abcdef0"}
 	key, err := e.notice(t.Context(), draft(nil), facts)
 	require.NoError(t, err)
 	require.Empty(t, key, "nobody wants to hear, so nothing is started")

@@ -16,8 +16,10 @@ func TestPublic(t *testing.T) {
 		"203.0.113.1": false, "224.0.0.1": false, "255.255.255.255": false, "::": false, "::1": false, "::ffff:10.0.0.1": false,
 		"fe80::1": false, "fd00::1": false, "fc00::1": false, "ff02::1": false, "64:ff9b::7f00:1": false, "2001::1": false,
 		"2001:db8::1": false, "2002:7f00:1::": false, "3fff::1": false, "100::1": false, "2001:4860:4860::8888": true, "fec0::1": false, "::7f00:1": false,
+		"192.31.196.1": false, "192.52.193.1": false, "192.175.48.1": false, "240.0.0.1": false, "2620:4f:8000::1": false, "2606:4700::1111%eth0": false,
 	} {
-		require.Equal(t, want, public(netip.MustParseAddr(address)), address)
+		target := netip.AddrPortFrom(netip.MustParseAddr(address), 443).String()
+		require.Equal(t, want, Dialer{}.check(t.Context(), "tcp", target, nil) == nil, address)
 	}
 }
 

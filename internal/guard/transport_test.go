@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"longhaul/internal/fakeserver"
 )
 
 // TestReason breaks connections in each way there is; no reason tells the address.
@@ -20,7 +22,7 @@ func TestReason(t *testing.T) {
 	secure.Config.ErrorLog = nil
 	for name, test := range map[string]struct{ address, want string }{
 		"no such name":   {"http://nowhere.invalid/", "its name cannot be resolved"},
-		"nobody there":   {"http://" + closed(t) + "/", "it refused the connection"},
+		"nobody there":   {"http://" + fakeserver.Refusing(t) + "/", "it refused the connection"},
 		"certificate":    {secure.URL, "its certificate, or its TLS, is not acceptable"},
 		"no TLS":         {"https://" + speaks(t, "HTTP/1.1 400 Bad Request\r\n\r\n") + "/", "its certificate, or its TLS, is not acceptable"},
 		"hangs up":       {"http://" + speaks(t, "") + "/", "the connection was lost"},
@@ -46,14 +48,6 @@ func TestReason(t *testing.T) {
 			require.Equal(t, test.want, Reason(err), "%v", err)
 		})
 	}
-}
-
-// closed is an address at which nobody listens.
-func closed(t *testing.T) string {
-	t.Helper()
-	l := listen(t)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
 }
 
 // speaks is an address that says one thing to everybody, once it was asked, and hangs up.

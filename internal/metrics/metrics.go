@@ -32,7 +32,7 @@ type Metrics struct {
 	workersLost prometheus.Counter
 	cutOff      *prometheus.CounterVec
 	stuck       *prometheus.GaugeVec
-	sdk         *sdkMetrics
+	temporal    client.MetricsHandler
 }
 
 // New makes metrics. Models are the names of those that have a number of their own.
@@ -53,9 +53,9 @@ func New(models ...string) *Metrics {
 		stuck: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "longhaul", Name: "activities_stuck", Help: "Steps without a slot that go on all the same; only a restart ends them.",
 		}, []string{"activity"}),
-		sdk: newSDKMetrics(),
 	}
-	m.registry.MustRegister(m.requests, m.requestTime, m.calls, m.callTime, m.tokens, m.cost, m.laneWait, m.workersLost, m.cutOff, m.stuck, m.sdk,
+	m.temporal = newTemporal(m.registry)
+	m.registry.MustRegister(m.requests, m.requestTime, m.calls, m.callTime, m.tokens, m.cost, m.laneWait, m.workersLost, m.cutOff, m.stuck,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -76,8 +76,8 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Temporal receives the numbers of the Temporal SDK.
-func (m *Metrics) Temporal() client.MetricsHandler { return m.sdk.handler(nil) }
+// Temporal returns the handler that the Temporal SDK reports its metrics to.
+func (m *Metrics) Temporal() client.MetricsHandler { return m.temporal }
 
 // Watch adds numbers that are asked for at each scrape: what stands at the moment.
 func (m *Metrics) Watch(look func() []Sample) { m.registry.MustRegister(&watch{look: look}) }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,14 +59,32 @@ func TestTemporal(t *testing.T) {
 	h := m.Temporal().WithTags(map[string]string{"namespace": "secret-namespace", "task_queue": "q", "operation": "none"})
 	h.Counter("temporal_request").Inc(2)
 	h.WithTags(map[string]string{"operation": "Poll"}).Counter("temporal_request").Inc(3)
+	h.Counter("temporal_local_activity_total").Inc(1)
+	h.Counter("temporal_sticky_cache_total_forced_eviction").Inc(1)
 	h.Gauge("temporal_num_pollers").Update(4)
 	h.Timer("temporal_request_latency").Record(time.Second)
-	text := strings.Join(scrape(t, m), "\n")
-	require.Contains(t, text, `temporal_request_total{activity_type="",failure_reason="",operation="",poller_type="",task_queue="q",worker_type="",workflow_type=""} 2`)
-	require.Contains(t, text, `operation="Poll",poller_type="",task_queue="q",worker_type="",workflow_type=""} 3`)
-	require.Contains(t, text, "temporal_num_pollers{")
-	require.Contains(t, text, "temporal_request_latency_seconds_bucket{")
-	require.NotContains(t, text, "secret-namespace")
+	lines := scrape(t, m)
+	for _, want := range []string{
+		`temporal_request_total{task_queue="q"} 2`, `temporal_request_total{operation="Poll",task_queue="q"} 3`, `temporal_local_activity_total{task_queue="q"} 1`,
+		`temporal_sticky_cache_total_forced_eviction_total{task_queue="q"} 1`, `temporal_num_pollers{task_queue="q"} 4`,
+		`temporal_request_latency_seconds_bucket{task_queue="q",le="0.5"} 0`, `temporal_request_latency_seconds_bucket{task_queue="q",le="2"} 1`,
+		`temporal_request_latency_seconds_sum{task_queue="q"} 1`,
+	} {
+		require.Contains(t, lines, want)
+	}
+	require.NotContains(t, strings.Join(lines, "\n"), "secret-namespace")
+}
+
+// TestTemporal_labelsAreBounded: whatever the SDK puts into a label, a metric has at most 2000 series.
+func TestTemporal_labelsAreBounded(t *testing.T) {
+	t.Parallel()
+	m := New()
+	for n := range 5000 {
+		m.Temporal().WithTags(map[string]string{"activity_type": fmt.Sprint(n)}).Counter("temporal_request").Inc(1)
+	}
+	series := slices.DeleteFunc(scrape(t, m), func(line string) bool { return !strings.HasPrefix(line, "temporal_request_total") })
+	require.LessOrEqual(t, len(series), 2000)
+	require.Contains(t, series, `temporal_request_total{otel_metric_overflow="true"} 3001`)
 }
 
 func TestWatch(t *testing.T) {

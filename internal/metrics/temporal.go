@@ -1,131 +1,45 @@
 package metrics
 
 import (
-	"maps"
-	"strings"
-	"sync"
-	"time"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// sdkLabels are the labels of the SDK that are kept: their values are names of ours, or a few of its own.
-var sdkLabels = []string{"operation", "task_queue", "worker_type", "poller_type", "workflow_type", "activity_type", "failure_reason"}
+// sdkLabels are the labels of the SDK's metrics that are kept: their values come from our code or from the SDK's.
+var sdkLabels = []attribute.Key{"operation", "task_queue", "worker_type", "poller_type", "workflow_type", "activity_type", "failure_reason"}
 
-// sdkMetrics turns the numbers of the Temporal SDK into ours. The SDK makes them up as it goes.
-type sdkMetrics struct {
-	mu         sync.Mutex
-	counters   map[string]*prometheus.CounterVec
-	gauges     map[string]*prometheus.GaugeVec
-	histograms map[string]*prometheus.HistogramVec
-}
-
-func newSDKMetrics() *sdkMetrics {
-	return &sdkMetrics{
-		counters: map[string]*prometheus.CounterVec{}, gauges: map[string]*prometheus.GaugeVec{}, histograms: map[string]*prometheus.HistogramVec{},
+// newTemporal returns a handler whose metrics are collected with those of a registry. It panics if the registry has one already.
+func newTemporal(registry *prometheus.Registry) client.MetricsHandler {
+	reader, err := exporter.New(
+		exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo(),
+		// The default strategy drops "total" from the middle of a name, as in temporal_sticky_cache_total_forced_eviction.
+		exporter.WithTranslationStrategy(otlptranslator.NoUTF8EscapingWithSuffixes),
+	)
+	if err != nil {
+		panic(err)
 	}
+	provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(sdkView), metric.WithResource(resource.Empty()))
+	return opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
+		Meter: provider.Meter("temporal-sdk-go"), OnError: otel.Handle, UseMonotonicCounters: true,
+	})
 }
 
-// Describe says nothing: the SDK has not named its numbers yet.
-func (s *sdkMetrics) Describe(chan<- *prometheus.Desc) {}
-
-// Collect gives what there is by now.
-func (s *sdkMetrics) Collect(out chan<- prometheus.Metric) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.counters {
-		v.Collect(out)
+// sdkView keeps sdkLabels alone, omits those without a value, and gives histograms the bounds of ours.
+func sdkView(i metric.Instrument) (metric.Stream, bool) {
+	s := metric.Stream{Name: i.Name, Unit: i.Unit, Description: "Reported by the Temporal SDK.", AttributeFilter: func(label attribute.KeyValue) bool {
+		return slices.Contains(sdkLabels, label.Key) && label.Value.AsString() != "none" // the SDK's word for no value
+	}}
+	if i.Kind == metric.InstrumentKindHistogram {
+		s.Aggregation = metric.AggregationExplicitBucketHistogram{Boundaries: seconds, NoMinMax: true}
 	}
-	for _, v := range s.gauges {
-		v.Collect(out)
-	}
-	for _, v := range s.histograms {
-		v.Collect(out)
-	}
+	return s, true
 }
-
-func (s *sdkMetrics) handler(tags map[string]string) *sdkHandler {
-	return &sdkHandler{all: s, tags: tags}
-}
-
-// made gives the number of a name, and makes it the first time.
-func made[V any](s *sdkMetrics, all map[string]V, name string, create func(name string) V) V {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, ok := all[name]
-	if !ok {
-		v = create(name)
-		all[name] = v
-	}
-	return v
-}
-
-// sdkHandler is a client.MetricsHandler with the tags that were set.
-type sdkHandler struct {
-	all  *sdkMetrics
-	tags map[string]string
-}
-
-// WithTags adds tags.
-func (h *sdkHandler) WithTags(tags map[string]string) client.MetricsHandler {
-	all := maps.Clone(tags)
-	for k, v := range h.tags {
-		if _, set := all[k]; !set {
-			all[k] = v
-		}
-	}
-	return h.all.handler(all)
-}
-
-// Counter counts up.
-func (h *sdkHandler) Counter(name string) client.MetricsCounter {
-	v := made(h.all, h.all.counters, name, func(name string) *prometheus.CounterVec {
-		if !strings.HasSuffix(name, "_total") {
-			name += "_total"
-		}
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: "Of the Temporal SDK."}, sdkLabels)
-	}).WithLabelValues(h.labels()...)
-	return counterFunc(func(n int64) { v.Add(float64(max(n, 0))) })
-}
-
-// Gauge tells a state.
-func (h *sdkHandler) Gauge(name string) client.MetricsGauge {
-	v := made(h.all, h.all.gauges, name, func(name string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: "Of the Temporal SDK."}, sdkLabels)
-	}).WithLabelValues(h.labels()...)
-	return gaugeFunc(v.Set)
-}
-
-// Timer tells how long something took.
-func (h *sdkHandler) Timer(name string) client.MetricsTimer {
-	v := made(h.all, h.all.histograms, name, func(name string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name + "_seconds", Help: "Of the Temporal SDK.", Buckets: seconds}, sdkLabels)
-	}).WithLabelValues(h.labels()...)
-	return timerFunc(func(d time.Duration) { v.Observe(d.Seconds()) })
-}
-
-func (h *sdkHandler) labels() []string {
-	values := make([]string, len(sdkLabels))
-	for i, name := range sdkLabels {
-		if v := h.tags[name]; v != "none" { // the SDK's word for nothing
-			values[i] = v
-		}
-	}
-	return values
-}
-
-type (
-	counterFunc func(int64)
-	gaugeFunc   func(float64)
-	timerFunc   func(time.Duration)
-)
-
-// Inc counts.
-func (f counterFunc) Inc(n int64) { f(n) }
-
-// Update sets.
-func (f gaugeFunc) Update(v float64) { f(v) }
-
-// Record observes.
-func (f timerFunc) Record(d time.Duration) { f(d) }

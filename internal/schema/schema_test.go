@@ -60,6 +60,16 @@ func TestCheck_saysWhereAndWhy(t *testing.T) {
 	}
 }
 
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"ste": `; did you mean "set"?`, "SET": `; did you mean "set"?`, "sett": `; did you mean "set"?`, "商品名字": `; did you mean "商品名称"?`,
+		"xyz": "; known: set, 商品名称", "数量单位": "; known: set, 商品名称", "": "; known: set, 商品名称",
+	} {
+		require.Equal(t, "unknown field \""+name+"\""+want, schema.Unknown("field", name, []string{"set", "商品名称"}))
+	}
+}
+
 // TestCheck_namesOfKeys runs many times, because the position must not depend on map order.
 func TestCheck_namesOfKeys(t *testing.T) {
 	t.Parallel()

@@ -2,13 +2,13 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"regexp"
 	"time"
 
+	"longhaul/internal/record"
 	"longhaul/internal/task"
 )
 
@@ -19,10 +19,10 @@ type DeadLetters struct{ bucket *Bucket }
 // NewDeadLetters returns the dead letters of a bucket.
 func NewDeadLetters(b *Bucket) DeadLetters { return DeadLetters{bucket: b} }
 
-// Grave is a dead letter with what is needed to run its task again.
-type Grave struct {
+// StoredDeadLetter is a dead letter with the facts that a replay of its task needs.
+type StoredDeadLetter struct {
 	task.DeadLetter
-	Facts json.RawMessage `json:"facts"` // of the task: workflows.Facts
+	Facts record.Facts `json:"facts"`
 }
 
 // deadEnd is larger than any timestamp in milliseconds in a key.
@@ -49,8 +49,9 @@ func deadPrefix(tenant string, open bool) string {
 // deadIndex is the key that maps a task to the name of its dead letter, so that it is found without listing.
 func deadIndex(tenant, id string) string { return "dead/" + tenant + "/names/" + id + ".json" }
 
-// Bury keeps a dead letter. Again with the same time it is the same one. Its name comes last: a task that Has finds is there.
-func (d DeadLetters) Bury(ctx context.Context, tenant string, g Grave) error {
+// Write keeps a dead letter. A second write with the same time replaces the first. The index is written last, so a
+// dead letter that Has reports can be read.
+func (d DeadLetters) Write(ctx context.Context, tenant string, g StoredDeadLetter) error {
 	name := deadName(g.At, g.ID)
 	if err := d.bucket.PutJSON(ctx, deadPrefix(tenant, true)+name, g); err != nil {
 		return err
@@ -75,15 +76,15 @@ func (d DeadLetters) All(ctx context.Context, tenant string, open bool, cursor s
 }
 
 // Read returns a dead letter by name; ErrNotFound if it is not in the given state.
-func (d DeadLetters) Read(ctx context.Context, tenant string, open bool, name string) (g Grave, err error) {
+func (d DeadLetters) Read(ctx context.Context, tenant string, open bool, name string) (g StoredDeadLetter, err error) {
 	return g, d.bucket.GetJSON(ctx, deadPrefix(tenant, open)+name, &g)
 }
 
 // Find returns the dead letter of a task, open or settled; ErrNotFound if there is none.
-func (d DeadLetters) Find(ctx context.Context, tenant, id string) (Grave, error) {
+func (d DeadLetters) Find(ctx context.Context, tenant, id string) (StoredDeadLetter, error) {
 	var name string
 	if err := d.bucket.GetJSON(ctx, deadIndex(tenant, id), &name); err != nil {
-		return Grave{}, err
+		return StoredDeadLetter{}, err
 	}
 	g, err := d.Read(ctx, tenant, true, name)
 	if errors.Is(err, ErrNotFound) {
@@ -112,7 +113,7 @@ func (d DeadLetters) Count(ctx context.Context, tenant string, since time.Time) 
 }
 
 // Settle changes a dead letter and moves it from open to settled; ErrNotFound if there is none. It is idempotent.
-func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (Grave, error) {
+func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (StoredDeadLetter, error) {
 	g, err := d.Find(ctx, tenant, id)
 	if err != nil {
 		return g, err

@@ -18,8 +18,8 @@ func TestDeadLetters_count(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			letters, now := storage.NewDeadLetters(bucket), time.Now()
 			for id, age := range map[string]time.Duration{"task_a": time.Minute, "task_b": 2 * time.Minute, "task_c": time.Hour} {
-				g := storage.Grave{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: now.Add(-age)}}
-				require.NoError(t, letters.Bury(t.Context(), "acme", g))
+				g := storage.StoredDeadLetter{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: now.Add(-age)}}
+				require.NoError(t, letters.Write(t.Context(), "acme", g))
 			}
 			_, err := letters.Settle(t.Context(), "acme", "task_b", func(d *task.DeadLetter) { d.Status = task.DeadDiscarded })
 			require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestDeadLetters_has(t *testing.T) {
 	bucket, err := storage.Open(t.Context(), "file://"+dir)
 	require.NoError(t, err)
 	letters := storage.NewDeadLetters(bucket)
-	g := storage.Grave{DeadLetter: task.DeadLetter{ID: "task_a", Status: task.DeadOpen, At: time.Now()}}
+	g := storage.StoredDeadLetter{DeadLetter: task.DeadLetter{ID: "task_a", Status: task.DeadOpen, At: time.Now()}}
 	inTheWay := filepath.Join(dir, "dead", "acme", "open")
 	require.NoError(t, os.MkdirAll(filepath.Dir(inTheWay), 0o700))
 	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
@@ -48,10 +48,10 @@ func TestDeadLetters_has(t *testing.T) {
 		require.NoError(t, err)
 		return there
 	}
-	require.Error(t, letters.Bury(t.Context(), "acme", g))
+	require.Error(t, letters.Write(t.Context(), "acme", g))
 	require.False(t, has())
 	require.NoError(t, os.Remove(inTheWay))
-	require.NoError(t, letters.Bury(t.Context(), "acme", g))
+	require.NoError(t, letters.Write(t.Context(), "acme", g))
 	require.True(t, has())
 	_, err = letters.Settle(t.Context(), "acme", "task_a", func(d *task.DeadLetter) { d.Status = task.DeadDiscarded })
 	require.NoError(t, err)

@@ -249,7 +249,7 @@ func TestDeadLetters_find(t *testing.T) {
 	letters := storage.NewDeadLetters(b)
 	at := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
 	for _, id := range []string{"task_a", "task_b"} {
-		require.NoError(t, letters.Bury(t.Context(), "acme", storage.Grave{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: at}}))
+		require.NoError(t, letters.Write(t.Context(), "acme", storage.StoredDeadLetter{DeadLetter: task.DeadLetter{ID: id, Status: task.DeadOpen, At: at}}))
 	}
 	g, err := letters.Find(t.Context(), "acme", "task_b")
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func (in *AgentInput) Normalize() {
 }
 
 // FileIDs returns the uploaded files in the input, by JSON Pointer.
-func (in *AgentInput) FileIDs() map[string]string { return fileIDs(in.Documents) }
+func (in *AgentInput) FileIDs() map[string]string { return FileIDs(in.Documents) }
 
 // Headline describes the input in one line, for lists of tasks.
 func (in *AgentInput) Headline() string { return Brief(in.Goal) }

@@ -38,10 +38,11 @@ func (in *SummaryInput) Normalize() {
 
 // FileIDs returns the uploaded files in the input, by JSON Pointer.
 func (in *SummaryInput) FileIDs() map[string]string {
-	return fileIDs(in.Documents)
+	return FileIDs(in.Documents)
 }
 
-func fileIDs(documents []Document) map[string]string {
+// FileIDs returns every uploaded file that documents of an input name, by the JSON Pointer to it.
+func FileIDs(documents []Document) map[string]string {
 	ids := map[string]string{}
 	for i, d := range documents {
 		if d.FileID != "" {

@@ -30,7 +30,7 @@ func (in *QAInput) Normalize() {
 }
 
 // FileIDs returns the uploaded files in the input, by JSON Pointer.
-func (in *QAInput) FileIDs() map[string]string { return fileIDs(in.Documents) }
+func (in *QAInput) FileIDs() map[string]string { return FileIDs(in.Documents) }
 
 // Previous returns the id of the earlier task that is continued, or "", and its JSON Pointer in the input.
 func (in *QAInput) Previous() (id, pointer string) {

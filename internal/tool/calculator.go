@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"slices"
 	"strings"
 	"text/scanner"
 )
@@ -62,21 +61,26 @@ func shorten(digits string) string {
 	return fmt.Sprintf("%s (rounded; it has %d digits)", n.Text('g', 20), len(digits))
 }
 
-// reckoner computes an expression while it reads it, from left to right.
-type reckoner struct {
+// evaluator computes an expression while it parses it, by precedence climbing. Numbers are exact: in float64, 0.1+0.2 is not 0.3.
+type evaluator struct {
 	tokens []string
 	depth  int
 }
+
+// precedence of the operators; a sign binds stronger than *, and weaker than ^: -2^2 is -4.
+var precedence = map[string]int{"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "^": 4}
+
+const signPrecedence = 3
 
 func evaluate(expression string) (number, error) {
 	tokens, err := tokenize(expression)
 	if err != nil {
 		return number{}, err
 	}
-	r := &reckoner{tokens: tokens}
-	value, err := r.sum()
-	if err == nil && len(r.tokens) > 0 {
-		err = fmt.Errorf("%q is not expected there", r.tokens[0])
+	e := &evaluator{tokens: tokens}
+	value, err := e.expression(1)
+	if err == nil && len(e.tokens) > 0 {
+		err = fmt.Errorf("%q is not expected there", e.tokens[0])
 	}
 	return value, err
 }
@@ -94,133 +98,114 @@ func tokenize(expression string) ([]string, error) {
 	return tokens, wrong
 }
 
-func (r *reckoner) peek() string {
-	if len(r.tokens) == 0 {
+func (e *evaluator) peek() string {
+	if len(e.tokens) == 0 {
 		return ""
 	}
-	return r.tokens[0]
+	return e.tokens[0]
 }
 
-// take goes past the next token if it is one of those.
-func (r *reckoner) take(any ...string) (string, bool) {
-	if next := r.peek(); next != "" && slices.Contains(any, next) {
-		r.tokens = r.tokens[1:]
-		return next, true
+// take consumes the next token if it is this one.
+func (e *evaluator) take(token string) bool {
+	if len(e.tokens) == 0 || e.tokens[0] != token {
+		return false
 	}
-	return "", false
+	e.tokens = e.tokens[1:]
+	return true
 }
 
-func (r *reckoner) expect(token string) error {
-	if _, ok := r.take(token); ok {
+func (e *evaluator) expect(token string) error {
+	switch {
+	case e.take(token):
 		return nil
-	}
-	if r.peek() == "" {
+	case e.peek() == "":
 		return fmt.Errorf("it ends where %q is expected", token)
 	}
-	return fmt.Errorf("%q stands where %q is expected", r.peek(), token)
+	return fmt.Errorf("%q stands where %q is expected", e.peek(), token)
 }
 
-func (r *reckoner) sum() (number, error) {
-	return r.chain(r.product, "+", "-")
-}
-
-func (r *reckoner) product() (number, error) {
-	return r.chain(r.signed, "*", "/", "%")
-}
-
-// chain computes operands with operators of one rank between them.
-func (r *reckoner) chain(operand func() (number, error), operators ...string) (number, error) {
-	left, err := operand()
+// expression computes operands and the operators between them whose precedence is at least this.
+func (e *evaluator) expression(least int) (number, error) {
+	if e.depth++; e.depth > deepest {
+		return number{}, fmt.Errorf("it is nested deeper than %d", deepest)
+	}
+	defer func() { e.depth-- }()
+	left, err := e.operand()
 	for err == nil {
-		operator, ok := r.take(operators...)
-		if !ok {
+		operator := e.peek()
+		if precedence[operator] < least {
 			return left, nil
 		}
-		var right number
-		if right, err = operand(); err == nil {
-			left, err = apply(operator, left, right)
-		}
+		e.tokens = e.tokens[1:]
+		left, err = e.apply(operator, left)
 	}
 	return number{}, err
 }
 
-// signed is a power with any number of signs before it: -2^2 is -4.
-func (r *reckoner) signed() (number, error) {
-	if r.depth++; r.depth > deepest {
-		return number{}, fmt.Errorf("it is nested deeper than %d", deepest)
-	}
-	defer func() { r.depth-- }()
-	sign, ok := r.take("-", "+")
-	if !ok {
-		return r.power()
-	}
-	value, err := r.signed()
-	if err == nil && sign == "-" {
-		value.Rat = new(big.Rat).Neg(value.Rat)
-	}
-	return value, err
-}
-
-// power binds to the right: 2^3^2 is 2^9.
-func (r *reckoner) power() (number, error) {
-	base, err := r.atom()
-	if err != nil {
-		return number{}, err
-	}
-	if _, ok := r.take("^"); !ok {
-		return base, nil
-	}
-	exponent, err := r.signed()
-	if err != nil {
-		return number{}, err
-	}
-	return raise(base, exponent)
-}
-
-// atom is a number, a constant, a function with its arguments, or what stands in parentheses.
-func (r *reckoner) atom() (number, error) {
-	next := r.peek()
-	switch {
-	case next == "":
-		return number{}, fmt.Errorf("it ends where a number is expected")
-	case next == "(":
-		r.tokens = r.tokens[1:]
-		value, err := r.sum()
-		if err == nil {
-			err = r.expect(")")
+// apply computes the right operand of an operator and its result. Powers associate to the right: 2^3^2 is 2^9.
+func (e *evaluator) apply(operator string, left number) (number, error) {
+	if operator == "^" {
+		right, err := e.expression(precedence["^"])
+		if err != nil {
+			return number{}, err
 		}
-		return value, err
+		return raise(left, right)
+	}
+	right, err := e.expression(precedence[operator] + 1)
+	if err != nil {
+		return number{}, err
+	}
+	return combine(operator, left, right)
+}
+
+// operand is a number, a constant, a call, an expression in parentheses, or one of them with a sign.
+func (e *evaluator) operand() (number, error) {
+	next := e.peek()
+	if next == "" {
+		return number{}, fmt.Errorf("it ends where a number is expected")
+	}
+	e.tokens = e.tokens[1:]
+	switch {
+	case next == "+":
+		return e.expression(signPrecedence)
+	case next == "-":
+		value, err := e.expression(signPrecedence)
+		if err != nil {
+			return number{}, err
+		}
+		return number{new(big.Rat).Neg(value.Rat), value.rough}, nil
+	case next == "(":
+		value, err := e.expression(1)
+		if err != nil {
+			return number{}, err
+		}
+		return value, e.expect(")")
 	case next[0] >= '0' && next[0] <= '9' || next[0] == '.':
-		r.tokens = r.tokens[1:]
 		return literal(next)
 	}
-	r.tokens = r.tokens[1:]
 	if value, ok := constants()[strings.ToLower(next)]; ok {
 		return value, nil
 	}
-	return r.call(next)
+	return e.call(next)
 }
 
-func (r *reckoner) call(name string) (number, error) {
+func (e *evaluator) call(name string) (number, error) {
 	compute, ok := functions()[strings.ToLower(name)]
 	if !ok {
 		return number{}, fmt.Errorf("%q is no number and no function; known are %s", name, functionNames())
 	}
-	if err := r.expect("("); err != nil {
+	if err := e.expect("("); err != nil {
 		return number{}, err
 	}
 	var args []number
-	for {
-		value, err := r.sum()
+	for more := true; more; more = e.take(",") {
+		value, err := e.expression(1)
 		if err != nil {
 			return number{}, err
 		}
 		args = append(args, value)
-		if _, more := r.take(","); !more {
-			break
-		}
 	}
-	if err := r.expect(")"); err != nil {
+	if err := e.expect(")"); err != nil {
 		return number{}, err
 	}
 	value, err := compute(args)

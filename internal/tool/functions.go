@@ -23,7 +23,7 @@ func bounded(n number) (number, error) {
 	return n, nil
 }
 
-func apply(operator string, a, b number) (number, error) {
+func combine(operator string, a, b number) (number, error) {
 	z := number{new(big.Rat), a.rough || b.rough}
 	switch operator {
 	case "+":
@@ -180,7 +180,7 @@ func extreme(sign int) function {
 func sum(args []number) (number, error) {
 	total, err := number{Rat: new(big.Rat)}, error(nil)
 	for _, n := range args {
-		if total, err = apply("+", total, n); err != nil {
+		if total, err = combine("+", total, n); err != nil {
 			return number{}, err
 		}
 	}
@@ -192,7 +192,7 @@ func mean(args []number) (number, error) {
 	if err != nil {
 		return number{}, err
 	}
-	return apply("/", total, number{Rat: big.NewRat(int64(len(args)), 1)})
+	return combine("/", total, number{Rat: big.NewRat(int64(len(args)), 1)})
 }
 
 func power(args []number) (number, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/fakeserver"
 	"longhaul/internal/task"
 )
 
@@ -195,18 +196,9 @@ func TestHTTP_longAnswer(t *testing.T) {
 	require.Contains(t, r.Text, "茶[")
 }
 
-// closedPort is an address on loopback that nobody listens on.
-func closedPort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestHTTP_knownAndUnknownEnds(t *testing.T) {
 	t.Parallel()
-	server, nobody := site(t), closedPort(t)
+	server, nobody := site(t), fakeserver.Refusing(t)
 	var requests atomic.Int32
 	rude := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if requests.Add(1) == 1 {

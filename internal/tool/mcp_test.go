@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/fakeserver"
 	"longhaul/internal/task"
 )
 
@@ -128,7 +129,7 @@ func TestMCP_serverReadsNothing(t *testing.T) {
 
 func TestMCP_serverIsDown(t *testing.T) {
 	t.Parallel()
-	nobody := closedPort(t)
+	nobody := fakeserver.Refusing(t)
 	failing := served(t, func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusUnauthorized); return true })
 	for name, s := range map[string]Server{
 		"no program": {Name: "files", Command: filepath.Join(t.TempDir(), "none")},

@@ -1,6 +1,11 @@
 // What the API says in English, in Chinese. A sentence that is not here is shown as it came.
 
 export const sentences = {
+  "Translate documents": "翻译文档",
+  "Translates documents or texts of any length into another language, part by part, and keeps their form as Markdown.": "将任意长度的文档或文本分段翻译成另一种语言，并以 Markdown 保留其格式。",
+  "what to translate: each document gets a translation of its own": "要翻译的内容：每个文档各有一份译文",
+  "the language to translate into, such as German or zh-CN": "目标语言，例如 German 或 zh-CN",
+  "tone, terms to use and terms to leave as they are": "语气、应使用的术语和应保留不译的术语",
   "Summarise documents": "为文档撰写摘要",
   "Work towards a goal": "朝目标自主工作",
   "Answer questions about documents": "回答关于文档的问题",

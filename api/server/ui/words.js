@@ -64,6 +64,7 @@ export const words = {
   "kind.generate": ["Generate", "生成"],
   "kind.classify": ["Classify", "分类"],
   "kind.embed": ["Embed", "向量"],
+  "kind.translate": ["Translate", "翻译"],
   "kind.replay": ["Replay", "重放"],
 
   "status.scheduled": ["Scheduled", "已排定"],
@@ -85,6 +86,7 @@ export const words = {
   "step.fetch": ["fetching", "获取"],
   "step.extract": ["reading", "读取"],
   "step.summarise": ["summarising", "摘要"],
+  "step.translate": ["translating", "翻译"],
   "step.digest": ["writing the digest", "撰写总摘要"],
   "step.store": ["storing", "保存"],
   "step.prepare": ["preparing", "准备"],

@@ -9,6 +9,8 @@ import (
 	"math"
 	"net/http"
 	"strings"
+
+	"longhaul/internal/fakeserver"
 )
 
 // dimensions is how long the vectors of the default answer are when a call does not say.
@@ -40,7 +42,7 @@ func Base64(v []float32) string {
 	for _, n := range v {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(n))
 	}
-	return quote(base64.StdEncoding.EncodeToString(data))
+	return fakeserver.Quote(base64.StdEncoding.EncodeToString(data))
 }
 
 // Item is the JSON of one embedding in an answer; the embedding is JSON of any sort.

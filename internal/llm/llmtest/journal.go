@@ -58,47 +58,33 @@ func Hash(prompt string) string {
 
 // begin writes a call into the journal and chooses its reply.
 func (p *Provider) begin(call Call) (int, Reply) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	p.attempts[call.Hash]++
-	call.Number, call.Attempt, call.Began = len(p.calls)+1, p.attempts[call.Hash], time.Now()
-	rule := p.match(&call)
-	kept := call
-	kept.Prompt, kept.Body = strings.Clone(call.Prompt[:min(len(call.Prompt), maxKept)]), nil
-	p.calls = append(p.calls, kept)
-	p.counts.Total++
-	p.counts.InFlight++
-	p.counts.MaxInFlight = max(p.counts.MaxInFlight, p.counts.InFlight)
-	p.change()
-	return len(p.calls) - 1, p.choose(rule, call)
+	call.Number, call.Attempt, call.Began = len(p.Log)+1, p.attempts[call.Hash], time.Now()
+	reply := p.choose(&call)
+	call.Prompt, call.Body = strings.Clone(call.Prompt[:min(len(call.Prompt), maxKept)]), nil
+	p.Log = append(p.Log, call)
+	p.Sum.Total++
+	p.Sum.InFlight++
+	p.Sum.MaxInFlight = max(p.Sum.MaxInFlight, p.Sum.InFlight)
+	p.Changed()
+	return len(p.Log) - 1, reply
 }
 
-// end notes how a call came out.
+// end notes how a call ended.
 func (p *Provider) end(index, status int, told Usage, gone bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	call := &p.calls[index]
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	call := &p.Log[index]
 	call.Ended, call.Status, call.Gone, call.Told = time.Now(), status, gone, told
-	p.counts.InFlight--
+	p.Sum.InFlight--
 	if gone {
-		p.counts.Gone++
+		p.Sum.Gone++
 	} else {
-		p.counts.Answered++
+		p.Sum.Answered++
 	}
-	p.change()
-}
-
-// change wakes everyone who waits for something. The lock is held.
-func (p *Provider) change() {
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-// Calls is the journal so far, in order.
-func (p *Provider) Calls() []Call {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.calls)
+	p.Changed()
 }
 
 // CallsWith is the part of the journal whose marker is this, or whose kept prompt holds it.
@@ -109,10 +95,10 @@ func (p *Provider) CallsWith(marker string) []Call {
 // Spent is what all replies so far said they used. A client that left in the middle may not have read all
 // that was written to it.
 func (p *Provider) Spent() Usage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	var sum Usage
-	for _, call := range p.calls {
+	for _, call := range p.Log {
 		sum.Input += call.Told.Input
 		sum.Output += call.Told.Output
 		sum.Cached += call.Told.Cached
@@ -122,8 +108,8 @@ func (p *Provider) Spent() Usage {
 
 // Repeats gives the hashes of the prompts that were asked more than once, with how often.
 func (p *Provider) Repeats() map[string]int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	repeats := map[string]int{}
 	for hash, n := range p.attempts {
 		if n > 1 {
@@ -131,30 +117,6 @@ func (p *Provider) Repeats() map[string]int {
 		}
 	}
 	return repeats
-}
-
-// Counts sums the journal up.
-func (p *Provider) Counts() Counts {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.counts
-}
-
-// Wait returns once the counts are as wanted; the error is the context's.
-func (p *Provider) Wait(ctx context.Context, wanted func(Counts) bool) error {
-	for {
-		p.mu.Lock()
-		counts, changed := p.counts, p.changed
-		p.mu.Unlock()
-		if wanted(counts) {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // WaitFor returns once n calls have come in.
@@ -169,13 +131,11 @@ func (p *Provider) WaitGone(ctx context.Context, n int) error {
 
 // Reset empties the journal and lets every marker start anew. There must be no call in flight.
 func (p *Provider) Reset() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.counts.InFlight > 0 {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	if p.Sum.InFlight > 0 {
 		panic("llmtest: the journal was reset with calls in flight")
 	}
-	p.calls, p.attempts, p.counts = nil, map[string]int{}, Counts{}
-	for _, r := range p.rules {
-		r.used = 0
-	}
+	p.Log, p.attempts, p.Sum = nil, map[string]int{}, Counts{}
+	p.scripts.Restart()
 }

@@ -5,36 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
+
+	"longhaul/internal/fakeserver"
 )
 
 // Provider is a running provider. Its methods are safe for concurrent use.
 type Provider struct {
-	server   *http.Server
-	listener net.Listener
+	fakeserver.Server
+	fakeserver.Journal[Call, Counts]
 
-	connections atomic.Int64
-
-	mu       sync.Mutex
-	rules    []*rule
+	scripts  fakeserver.Scripts[[]Reply]
 	handle   func(Call) Reply
-	calls    []Call
 	attempts map[string]int // by hash
-	counts   Counts
-	changed  chan struct{} // closed at every change of the journal
-}
-
-// rule answers the calls whose prompt holds its marker.
-type rule struct {
-	marker  string
-	replies []Reply
-	used    int
 }
 
 // New starts a provider on loopback that ends with the test.
@@ -50,80 +35,45 @@ func New(t testing.TB) *Provider {
 
 // Start starts a provider at an address such as 127.0.0.1:0. Close ends it.
 func Start(address string) (*Provider, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	p := &Provider{listener: listener, attempts: map[string]int{}, changed: make(chan struct{})}
+	p := &Provider{attempts: map[string]int{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", p.answer)
 	mux.HandleFunc("POST /v1/embeddings", p.answer)
 	mux.HandleFunc("GET /v1/models", p.models)
-	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnState: p.connection}
-	go func() { _ = p.server.Serve(listener) }() // ends with Close
+	if err := p.Listen(address, mux); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
 // URL is the base URL for a client.
-func (p *Provider) URL() string { return "http://" + p.listener.Addr().String() + "/v1" }
-
-// Connections is how many connections clients have opened so far.
-func (p *Provider) Connections() int { return int(p.connections.Load()) }
-
-func (p *Provider) connection(_ net.Conn, state http.ConnState) {
-	if state == http.StateNew {
-		p.connections.Add(1)
-	}
-}
-
-// Close ends the provider and every connection to it at once.
-func (p *Provider) Close() { _ = p.server.Close() }
+func (p *Provider) URL() string { return "http://" + p.Host() + "/v1" }
 
 // On answers the calls whose prompt holds the marker: the first with the first reply and so on, and
 // the last reply for all that follow. Of several markers in a prompt the one set first counts; a
 // marker that is set again starts anew.
 func (p *Provider) On(marker string, replies ...Reply) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range p.rules {
-		if r.marker == marker {
-			r.replies, r.used = replies, 0
-			return
-		}
-	}
-	p.rules = append(p.rules, &rule{marker: marker, replies: replies})
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.scripts.Set(marker, replies)
 }
 
 // Handle answers the calls without a marker; nil is the default answer again. It runs under the
 // provider's lock, one call at a time, and must not use the provider.
 func (p *Provider) Handle(handle func(Call) Reply) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	p.handle = handle
 }
 
-// match finds a call's rule. The lock is held.
-func (p *Provider) match(call *Call) *rule {
-	for _, r := range p.rules {
-		if strings.Contains(call.Prompt, r.marker) {
-			r.used++
-			call.Marker, call.Nth = r.marker, r.used
-			return r
-		}
+// choose returns the reply to a call, and notes its marker. The lock is held.
+func (p *Provider) choose(call *Call) Reply {
+	replies, marker, nth := p.scripts.Match(call.Prompt)
+	call.Marker, call.Nth = marker, nth
+	if nth == 0 && p.handle != nil {
+		return or(p.handle(*call), *call)
 	}
-	return nil
-}
-
-// choose gives the reply to a call. The lock is held.
-func (p *Provider) choose(r *rule, call Call) Reply {
-	switch {
-	case r != nil && len(r.replies) > 0:
-		return or(r.replies[min(call.Nth, len(r.replies))-1], call)
-	case r == nil && p.handle != nil:
-		return or(p.handle(call), call)
-	default:
-		return Default(call)
-	}
+	return or(fakeserver.Nth(replies, nth), *call)
 }
 
 // or gives the default answer for a reply that has nothing in it but times.

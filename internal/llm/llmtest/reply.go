@@ -1,13 +1,13 @@
 package llmtest
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"longhaul/internal/fakeserver"
 )
 
 // Reply is how one call is answered. The zero value is a good streamed answer (see Answer).
@@ -35,7 +35,7 @@ const (
 )
 
 // Forever is a delay that only the client's leaving ends.
-const Forever = time.Duration(math.MaxInt64)
+const Forever = fakeserver.Forever
 
 // Usage is what a good answer says it used.
 type Usage struct {
@@ -75,11 +75,7 @@ func Raw(contentType string, parts ...string) Reply {
 
 // Fail is a reply with a status and a body, which is JSON when it looks so.
 func Fail(status int, body string) Reply {
-	contentType := "text/html; charset=utf-8"
-	if body == "" || strings.ContainsAny(body[:1], `{["`) {
-		contentType = "application/json"
-	}
-	r := Raw(contentType, body).With("Content-Length", strconv.Itoa(len(body)))
+	r := Raw(fakeserver.ContentType(body), body).With("Content-Length", strconv.Itoa(len(body)))
 	r.Status = status
 	return r
 }
@@ -97,7 +93,7 @@ func RateLimit(seconds int) Reply {
 func Delta(text, finish string) string {
 	delta := `{"role":"assistant"}`
 	if text != "" {
-		delta = `{"content":` + quote(text) + `}`
+		delta = `{"content":` + fakeserver.Quote(text) + `}`
 	} else if finish != "" {
 		delta = `{}`
 	}
@@ -108,7 +104,7 @@ func Delta(text, finish string) string {
 func Choice(delta, finish string) string {
 	reason := "null"
 	if finish != "" {
-		reason = quote(finish)
+		reason = fakeserver.Quote(finish)
 	}
 	return fmt.Sprintf(`{"id":"chatcmpl-test","object":"chat.completion.chunk","created":1790000000,"model":"llmtest-1","choices":[{"index":0,"delta":%s,"finish_reason":%s}],"usage":null}`, delta, reason)
 }
@@ -131,9 +127,9 @@ func ToolCalls(usage Usage, calls ...ToolCall) Reply {
 		if c.Arguments == "" {
 			c.Arguments = "{}"
 		}
-		events = append(events, Choice(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, quote(c.ID), quote(c.Name)), ""))
+		events = append(events, Choice(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, fakeserver.Quote(c.ID), fakeserver.Quote(c.Name)), ""))
 		for piece := range strings.SplitAfterSeq(c.Arguments, " ") {
-			events = append(events, Choice(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quote(piece)), ""))
+			events = append(events, Choice(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, fakeserver.Quote(piece)), ""))
 		}
 	}
 	return Stream(append(events, Delta("", "tool_calls"), UsageEvent(usage), "[DONE]")...)
@@ -147,7 +143,7 @@ func UsageEvent(u Usage) string {
 // JSON is the body of a good answer that is not a stream.
 func JSON(text string, usage Usage) string {
 	return `{"id":"chatcmpl-test","object":"chat.completion","created":1790000000,"model":"llmtest-1","choices":[{"index":0,"message":{"role":"assistant","content":` +
-		quote(text) + `},"finish_reason":"stop"}],"usage":` + usage.json() + `}`
+		fakeserver.Quote(text) + `},"finish_reason":"stop"}],"usage":` + usage.json() + `}`
 }
 
 func (u Usage) json() string {
@@ -187,12 +183,4 @@ func (r Reply) ByteByByte() Reply {
 func (r Reply) Then(end End) Reply {
 	r.End = end
 	return r
-}
-
-func quote(s string) string {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always marshals
-	}
-	return string(quoted)
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"longhaul/internal/fakeserver"
 )
 
 // write sends a reply up to its end, counts the bytes of its parts that were written, and gives errGone if
@@ -16,7 +18,7 @@ func (r Reply) write(w http.ResponseWriter, req *http.Request) (status, written 
 	if status == 0 {
 		status = http.StatusOK
 	}
-	if !pause(req, r.Delay) {
+	if !fakeserver.Pause(req, r.Delay) {
 		return 0, 0, errGone
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -28,7 +30,7 @@ func (r Reply) write(w http.ResponseWriter, req *http.Request) (status, written 
 	flush := http.NewResponseController(w).Flush
 	whole := r.End == Finish && len(r.Parts) == 1 && !r.Bytewise // sent in one piece, with its length
 	for i, part := range r.Parts {
-		if i > 0 && !pause(req, r.Gap) {
+		if i > 0 && !fakeserver.Pause(req, r.Gap) {
 			return status, written, errGone
 		}
 		for _, piece := range r.pieces(part) {
@@ -88,7 +90,7 @@ func (r Reply) linger(w http.ResponseWriter, req *http.Request) error {
 		if gap == 0 {
 			gap = 20 * time.Millisecond
 		}
-		for pause(req, gap) {
+		for fakeserver.Pause(req, gap) {
 			if _, err := w.Write([]byte(": ping\n\n")); err != nil || flush() != nil {
 				break
 			}
@@ -110,20 +112,5 @@ func (r Reply) leave(w http.ResponseWriter) {
 		}
 		_ = conn.(*net.TCPConn).SetLinger(0) // close sends a reset
 		_ = conn.Close()
-	}
-}
-
-// pause waits, and reports whether the client is still there.
-func pause(req *http.Request, d time.Duration) bool {
-	if d <= 0 {
-		return req.Context().Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-req.Context().Done():
-		return false
 	}
 }

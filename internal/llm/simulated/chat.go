@@ -61,8 +61,13 @@ func (r request) prompt() string {
 }
 
 // reply is what there is to say: tools to use, an answer, labels, JSON of a schema, a report of what tools gave, or a summary.
-func (r request) reply(id string) (text string, calls []toolCall) {
+func (r request) reply(id string, known func(system, user string) (string, bool)) (text string, calls []toolCall) {
 	system, user := r.split()
+	if known != nil {
+		if text, ok := known(system, user); ok {
+			return text, nil
+		}
+	}
 	form := r.ResponseFormat.JSONSchema.Schema
 	if calls = r.plan(id); len(calls) > 0 {
 		return "", calls
@@ -127,7 +132,7 @@ func (s server) chat(w http.ResponseWriter, r *http.Request) {
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, prompt)
 	id := fmt.Sprintf("sim-%016x", hash.Sum64())
-	text, calls := req.reply(id)
+	text, calls := req.reply(id, s.options.Answer)
 	reason := "stop"
 	if limit := req.limit(); limit > 0 && tokens(text) > limit {
 		text, reason = firstTokens(text, limit), "length"

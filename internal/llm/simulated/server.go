@@ -22,6 +22,9 @@ const maxBody = 32 << 20
 type Options struct {
 	Latency time.Duration // how long an answer takes, give or take half; 0 means a second, negative none
 	Seed    uint64        // varies the times; the same seed and prompt take the same time
+
+	// Answer answers the prompts that this package does not know; nil answers none.
+	Answer func(system, user string) (answer string, ok bool)
 }
 
 // New makes the provider's handler.

@@ -3,11 +3,11 @@ package notifytest
 import (
 	"io"
 	"net"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/emersion/go-smtp"
+
+	"longhaul/internal/fakeserver"
 )
 
 // Letter is one mail that a mailbox got.
@@ -21,11 +21,8 @@ type Letter struct {
 type Mailbox struct {
 	server  *smtp.Server
 	address *net.TCPAddr
+	journal fakeserver.Journal[Letter, int] // the letters taken, and how many were offered
 	refuse  func(n int) error
-
-	mu      sync.Mutex
-	letters []Letter
-	asked   int
 }
 
 // NewMailbox starts a mail server. Refuse may turn away the nth mail, from 1, with an *smtp.SMTPError; nil takes all.
@@ -48,22 +45,18 @@ func (m *Mailbox) Port() int { return m.address.Port }
 func (m *Mailbox) Close() { _ = m.server.Close() }
 
 // Letters are all mails so far.
-func (m *Mailbox) Letters() []Letter {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.letters)
-}
+func (m *Mailbox) Letters() []Letter { return m.journal.Calls() }
 
 func (m *Mailbox) take(l Letter) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.asked++
+	m.journal.Mu.Lock()
+	defer m.journal.Mu.Unlock()
+	m.journal.Sum++
 	if m.refuse != nil {
-		if err := m.refuse(m.asked); err != nil {
+		if err := m.refuse(m.journal.Sum); err != nil {
 			return err
 		}
 	}
-	m.letters = append(m.letters, l)
+	m.journal.Log = append(m.journal.Log, l)
 	return nil
 }
 

@@ -7,10 +7,9 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"slices"
-	"sync"
 	"time"
+
+	"longhaul/internal/fakeserver"
 )
 
 // Reply is what a receiver does with one call. The zero value is 200 with an empty body.
@@ -34,62 +33,38 @@ type Call struct {
 // ID is the id of the message.
 func (c Call) ID() string { return c.Header.Get("webhook-id") }
 
-// Receiver is a receiver of webhooks at an address of this machine.
-type Receiver struct {
-	server *httptest.Server
-	reply  func(Call) Reply
-
-	mu    sync.Mutex
-	calls []Call
-	sent  int64         // bytes of bodies
-	news  chan struct{} // closed and replaced with every call
+// Counts sums the calls up.
+type Counts struct {
+	Calls int
+	Sent  int64 // bytes of bodies that were written
 }
 
-// New starts a receiver that asks reply what to do; nil takes every message.
+// Receiver is a receiver of webhooks at an address of this machine.
+type Receiver struct {
+	fakeserver.Server
+	fakeserver.Journal[Call, Counts]
+
+	reply func(Call) Reply
+}
+
+// New starts a receiver that asks reply what to do; nil takes every message. It panics if it cannot listen.
 func New(reply func(Call) Reply) *Receiver {
-	r := &Receiver{reply: reply, news: make(chan struct{})}
-	r.server = httptest.NewServer(r)
+	r := &Receiver{reply: reply}
+	if err := r.Listen("127.0.0.1:0", r); err != nil {
+		panic(err)
+	}
 	return r
 }
 
 // URL is its address.
-func (r *Receiver) URL() string { return r.server.URL }
+func (r *Receiver) URL() string { return "http://" + r.Host() }
 
-// Close ends it.
-func (r *Receiver) Close() {
-	r.server.CloseClientConnections()
-	r.server.Close()
-}
+// Sent is how many bytes of bodies it has written.
+func (r *Receiver) Sent() int64 { return r.Counts().Sent }
 
-// Calls are all calls so far.
-func (r *Receiver) Calls() []Call {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.calls)
-}
-
-// Sent is how many bytes of bodies it got rid of.
-func (r *Receiver) Sent() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.sent
-}
-
-// WaitFor waits until there were n calls.
+// WaitFor returns once there were n calls; the error is the context's.
 func (r *Receiver) WaitFor(ctx context.Context, n int) error {
-	for {
-		r.mu.Lock()
-		got, news := len(r.calls), r.news
-		r.mu.Unlock()
-		if got >= n {
-			return nil
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return r.Wait(ctx, func(c Counts) bool { return c.Calls >= n })
 }
 
 // ServeHTTP takes a call.
@@ -104,7 +79,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		reply = r.reply(call)
 	}
 	if reply.Hang {
-		<-req.Context().Done()
+		fakeserver.Pause(req, fakeserver.Forever)
 		return
 	}
 	for name, value := range reply.Header {
@@ -115,17 +90,17 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func (r *Receiver) note(call Call) Call {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	call.Number = 1
-	for _, before := range r.calls {
+	for _, before := range r.Log {
 		if before.ID() == call.ID() {
 			call.Number++
 		}
 	}
-	r.calls = append(r.calls, call)
-	close(r.news)
-	r.news = make(chan struct{})
+	r.Log = append(r.Log, call)
+	r.Sum.Calls++
+	r.Changed()
 	return call
 }
 
@@ -134,9 +109,9 @@ func (r *Receiver) fill(w io.Writer, reply Reply) {
 	block := make([]byte, 64<<10)
 	for left := reply.Body; left > 0 || reply.Endless; left -= len(block) {
 		n, err := w.Write(block)
-		r.mu.Lock()
-		r.sent += int64(n)
-		r.mu.Unlock()
+		r.Mu.Lock()
+		r.Sum.Sent += int64(n)
+		r.Mu.Unlock()
 		if err != nil {
 			return
 		}

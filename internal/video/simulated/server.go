@@ -20,6 +20,9 @@ import (
 // Model is the only model there is, whatever name was asked for.
 const Model = "longhaul-simulated-video"
 
+// tokens is the usage reported for a second of film.
+const tokens = 24
+
 // Limits of a request, and of what is remembered.
 const (
 	maxBody    = 32 << 20 // bytes
@@ -35,12 +38,12 @@ type Options struct {
 
 // job is a film that was asked for. Its state follows from the time.
 type job struct {
-	id, fence, prompt string
-	resolution, ratio string
-	seconds           int
-	seed              int64
-	created           time.Time
-	cancelled         bool
+	id, fence, prompt  string
+	resolution, aspect string
+	seconds            int
+	seed               int64
+	created            time.Time
+	cancelled          bool
 }
 
 // server remembers its jobs in the order of their start.
@@ -101,8 +104,9 @@ type request struct {
 // job checks a request; an error says what is wrong with it.
 func (r request) job() (*job, error) {
 	j := &job{
-		fence: r.Fence, resolution: cmp.Or(r.Resolution, "720p"), ratio: cmp.Or(r.Ratio, "16:9"), seconds: cmp.Or(r.Duration, 5),
+		fence: r.Fence, resolution: cmp.Or(r.Resolution, "720p"), seconds: cmp.Or(r.Duration, 5),
 	}
+	j.aspect, _ = shape(r.Ratio)
 	for _, part := range r.Content {
 		j.prompt = strings.TrimSpace(j.prompt + "\n" + part.Text)
 	}
@@ -219,16 +223,16 @@ func (s *server) show(j job, host string) map[string]any {
 	shown := map[string]any{
 		"id": j.id, "model": Model, "status": state, "progress": percent, "safety_identifier": j.fence,
 		"created_at": j.created.Unix(), "updated_at": s.clock().Unix(), "seed": j.seed,
-		"resolution": j.resolution, "ratio": j.ratio, "duration": j.seconds, "framespersecond": rate,
+		"resolution": j.resolution, "ratio": j.aspect, "duration": j.seconds,
 	}
 	if state == "succeeded" {
 		shown["content"] = map[string]any{"video_url": "http://" + host + "/films/" + j.id + ".mp4"}
-		shown["usage"] = map[string]any{"completion_tokens": j.seconds * rate, "total_tokens": j.seconds * rate}
+		shown["usage"] = map[string]any{"completion_tokens": j.seconds * tokens, "total_tokens": j.seconds * tokens}
 	}
 	return shown
 }
 
-// film draws and sends a film. It can be asked for in parts.
+// film sends a film, or the range of it that is asked for.
 func (s *server) film(w http.ResponseWriter, r *http.Request) {
 	j, ok := s.find(w, strings.TrimSuffix(r.PathValue("name"), ".mp4"))
 	if !ok {
@@ -238,9 +242,8 @@ func (s *server) film(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "ResourceNotFound", "the task has no film: it is "+state)
 		return
 	}
-	width, height := Size(j.resolution, j.ratio)
 	w.Header().Set("Content-Type", "video/mp4")
-	http.ServeContent(w, r, "", j.created, bytes.NewReader(Film(j.prompt, j.seed, j.seconds, width, height)))
+	http.ServeContent(w, r, "", j.created, bytes.NewReader(Film(j.prompt, j.seed, j.seconds, j.aspect)))
 }
 
 // refuse answers with an error as Ark has it.

@@ -59,8 +59,7 @@ func TestThroughTheClient(t *testing.T) {
 	content, err := c.Content(t.Context(), job, &film)
 	require.NoError(t, err)
 	require.Equal(t, "video/mp4", content.ContentType)
-	width, height := simulated.Size("480p", "9:16")
-	require.Equal(t, simulated.Film("a quiet sea", 3, 2, width, height), film.Bytes())
+	require.Equal(t, simulated.Film("a quiet sea", 3, 2, "9:16"), film.Bytes())
 
 	again, found, err := c.Find(t.Context(), req)
 	require.NoError(t, err)

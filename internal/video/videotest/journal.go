@@ -1,7 +1,6 @@
 package videotest
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,26 +40,13 @@ type Counts struct {
 
 // note writes a call into the journal. The lock is held.
 func (p *Provider) note(call Call) {
-	call.Number, call.At = len(p.calls)+1, time.Now()
-	p.calls = append(p.calls, call)
+	call.Number, call.At = len(p.Log)+1, time.Now()
+	p.Log = append(p.Log, call)
 	count := map[string]*int{
-		"start": &p.counts.Starts, "poll": &p.counts.Polls, "content": &p.counts.Downloads, "delete": &p.counts.Deletes, "list": &p.counts.Lists,
+		"start": &p.Sum.Starts, "poll": &p.Sum.Polls, "content": &p.Sum.Downloads, "delete": &p.Sum.Deletes, "list": &p.Sum.Lists,
 	}[call.Kind]
 	*count++
-	p.change()
-}
-
-// change wakes everyone who waits for something. The lock is held.
-func (p *Provider) change() {
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-// Calls is the journal so far.
-func (p *Provider) Calls() []Call {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.calls)
+	p.Changed()
 }
 
 // Starts is the part of the journal that submits jobs with this fence, or with this in their prompt.
@@ -70,8 +56,8 @@ func (p *Provider) Starts(key string) []Call {
 
 // Jobs are those that were made with this fence, or with this in their prompt, in order; "" is all.
 func (p *Provider) Jobs(key string) []Job {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	var found []Job
 	for _, j := range p.jobs {
 		if j.Fence == key || strings.Contains(j.Prompt, key) {
@@ -95,28 +81,4 @@ func (p *Provider) Repeats() map[string]int {
 		}
 	}
 	return repeats
-}
-
-// Counts sums the journal up.
-func (p *Provider) Counts() Counts {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.counts
-}
-
-// Wait returns once the counts are as wanted; the error is the context's.
-func (p *Provider) Wait(ctx context.Context, wanted func(Counts) bool) error {
-	for {
-		p.mu.Lock()
-		counts, changed := p.counts, p.changed
-		p.mu.Unlock()
-		if wanted(counts) {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

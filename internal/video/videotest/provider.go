@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"longhaul/internal/fakeserver"
 )
 
 // Options say what the provider is able to.
@@ -21,23 +20,12 @@ type Options struct {
 
 // Provider is a running provider. Its methods are safe for concurrent use.
 type Provider struct {
-	options  Options
-	server   *http.Server
-	listener net.Listener
+	fakeserver.Server
+	fakeserver.Journal[Call, Counts]
 
-	mu      sync.Mutex
-	rules   []rule
-	starts  map[string]int // by marker
+	options Options
+	scripts fakeserver.Scripts[Script]
 	jobs    []*Job
-	calls   []Call
-	counts  Counts
-	changed chan struct{} // closed at every change of the journal
-}
-
-// rule is the script of the jobs whose prompt holds a marker.
-type rule struct {
-	marker string
-	script Script
 }
 
 // New starts a provider on loopback that ends with the test.
@@ -53,11 +41,7 @@ func New(t testing.TB, options Options) *Provider {
 
 // Start starts a provider at an address such as 127.0.0.1:0. Close ends it.
 func Start(address string, options Options) (*Provider, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	p := &Provider{options: options, listener: listener, starts: map[string]int{}, changed: make(chan struct{})}
+	p := &Provider{options: options}
 	mux := http.NewServeMux()
 	for path, d := range map[string]dialect{"/api/v3/contents/generations/tasks": ark, "/v1/videos": videos, "/v1/video/generations": newapi} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { p.start(w, r, d) })
@@ -68,13 +52,11 @@ func Start(address string, options Options) (*Provider, error) {
 	mux.HandleFunc("POST /v1/videos/generations", func(w http.ResponseWriter, r *http.Request) { p.start(w, r, xai) })
 	mux.HandleFunc("GET /v1/videos/{id}/content", p.content)
 	mux.HandleFunc("GET /files/{id}", p.content)
-	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = p.server.Serve(listener) }() // ends with Close
+	if err := p.Listen(address, mux); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
-
-// Host is where it listens.
-func (p *Provider) Host() string { return p.listener.Addr().String() }
 
 // URL is the base URL for a client of a dialect.
 func (p *Provider) URL(dialect string) string {
@@ -84,33 +66,12 @@ func (p *Provider) URL(dialect string) string {
 	return "http://" + p.Host() + "/v1"
 }
 
-// Close ends the provider and every connection to it at once.
-func (p *Provider) Close() { _ = p.server.Close() }
-
 // On sets how the jobs go whose prompt holds the marker. Of several in a prompt the one set first counts; one
 // that is set again is the new script for jobs that are still to be made.
 func (p *Provider) On(marker string, script Script) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.starts[marker] = 0
-	for i, r := range p.rules {
-		if r.marker == marker {
-			p.rules[i].script = script
-			return
-		}
-	}
-	p.rules = append(p.rules, rule{marker, script})
-}
-
-// match gives the script of a prompt, and the reply to this start of it. The lock is held.
-func (p *Provider) match(prompt string) (Script, Reply) {
-	for _, r := range p.rules {
-		if strings.Contains(prompt, r.marker) {
-			p.starts[r.marker]++
-			return r.script, nth(r.script.Start, p.starts[r.marker]-1)
-		}
-	}
-	return Script{}, Reply{}
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.scripts.Set(marker, script)
 }
 
 // asked is what a start asks for, in any of the dialects.
@@ -142,12 +103,13 @@ func (p *Provider) start(w http.ResponseWriter, r *http.Request, d dialect) {
 
 // make notes a start, and makes its job unless that is not to be.
 func (p *Provider) make(j *Job, call Call) Reply {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	script, reply := p.match(j.Prompt)
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	script, _, nth := p.scripts.Match(j.Prompt)
+	reply := fakeserver.Nth(script.Start, nth)
 	if j.script = script; !reply.Unmade {
-		p.counts.Jobs++
-		j.ID = fmt.Sprintf("job-%d", p.counts.Jobs)
+		p.Sum.Jobs++
+		j.ID = fmt.Sprintf("job-%d", p.Sum.Jobs)
 		call.Job = j.ID
 		p.jobs = append(p.jobs, j)
 	}
@@ -178,8 +140,8 @@ func (p *Provider) poll(w http.ResponseWriter, r *http.Request, d dialect) {
 
 // next notes a poll and gives its answer; the job goes a step on.
 func (p *Provider) next(r *http.Request, d dialect) (Reply, map[string]any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	id := r.PathValue("id")
 	p.note(Call{Kind: "poll", Dialect: d.name, Job: id, Header: r.Header})
 	j := p.find(id)
@@ -190,8 +152,8 @@ func (p *Provider) next(r *http.Request, d dialect) (Reply, map[string]any) {
 	if j.Told == "cancelled" {
 		return Reply{}, d.tell(j, Say("cancelled"), r.Host)
 	}
-	step := j.script.step(j.step)
 	j.step++
+	step := j.script.step(j.step)
 	if step.Reply.Status == 0 && !step.Reply.Lost {
 		j.Told = step.State
 	}
@@ -207,8 +169,8 @@ func (p *Provider) remove(w http.ResponseWriter, r *http.Request, d dialect) {
 }
 
 func (p *Provider) drop(r *http.Request, d dialect) Reply {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	id := r.PathValue("id")
 	p.note(Call{Kind: "delete", Dialect: d.name, Job: id, Header: r.Header})
 	j := p.find(id)

@@ -1,7 +1,6 @@
 package videotest_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -75,12 +74,4 @@ func TestSlow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 45, *job.Progress)
 	require.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
-}
-
-func TestWait_endsWithItsContext(t *testing.T) {
-	t.Parallel()
-	p := videotest.New(t, videotest.Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.Equal(t, context.Canceled, p.Wait(ctx, func(c videotest.Counts) bool { return c.Jobs == 1 }))
 }

@@ -1,14 +1,15 @@
 package videotest
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"strings"
 	"time"
+
+	"longhaul/internal/fakeserver"
 )
 
 // Script is how the jobs of a marker go. The zero value is a good job.
@@ -43,7 +44,7 @@ type Reply struct {
 }
 
 // Forever is a delay that only the client's leaving ends.
-const Forever = time.Duration(math.MaxInt64)
+const Forever = fakeserver.Forever
 
 // Queued is a job that waits for its turn.
 func Queued() Step { return Step{State: "queued"} }
@@ -70,7 +71,7 @@ func Fail(status int, body string) Reply {
 
 // Refuse is a reply with an error as providers write one.
 func Refuse(status int, code, message string) Reply {
-	return Fail(status, fmt.Sprintf(`{"error":{"code":%s,"message":%s}}`, quote(code), quote(message)))
+	return Fail(status, fmt.Sprintf(`{"error":{"code":%s,"message":%s}}`, fakeserver.Quote(code), fakeserver.Quote(message)))
 }
 
 // With adds a header.
@@ -90,21 +91,12 @@ func Film(prompt string) []byte {
 // good is how a job goes when nothing is scripted.
 var good = []Step{Queued(), Running(45), Succeeded()}
 
-// step gives the n-th step, from 0.
-func (s Script) step(n int) Step {
-	steps := s.Polls
-	if len(steps) == 0 {
-		steps = good
+// step returns the nth step, from 1.
+func (s Script) step(nth int) Step {
+	if len(s.Polls) == 0 {
+		return fakeserver.Nth(good, nth)
 	}
-	return steps[min(n, len(steps)-1)]
-}
-
-// nth gives the n-th reply, from 0; none is a good one.
-func nth(replies []Reply, n int) Reply {
-	if len(replies) == 0 {
-		return Reply{}
-	}
-	return replies[min(n, len(replies)-1)]
+	return fakeserver.Nth(s.Polls, nth)
 }
 
 // zero reports whether nothing was said.
@@ -115,17 +107,9 @@ func over(state string) bool {
 	return state == "succeeded" || state == "failed" || state == "cancelled" || state == "expired"
 }
 
-func quote(s string) string {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always marshals
-	}
-	return string(quoted)
-}
-
 // write sends a reply that is not the good one, and reports whether it was one.
 func (r Reply) write(w http.ResponseWriter, req *http.Request) bool {
-	if r.Delay > 0 && !pause(req, r.Delay) {
+	if r.Delay > 0 && !fakeserver.Pause(req, r.Delay) {
 		panic(http.ErrAbortHandler)
 	}
 	if r.Lost {
@@ -134,30 +118,11 @@ func (r Reply) write(w http.ResponseWriter, req *http.Request) bool {
 	if r.Status == 0 {
 		return false
 	}
-	contentType := r.Type
-	if contentType == "" {
-		contentType = "text/html; charset=utf-8"
-		if r.Body == "" || strings.ContainsAny(r.Body[:1], `{["`) {
-			contentType = "application/json"
-		}
-	}
-	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Type", cmp.Or(r.Type, fakeserver.ContentType(r.Body)))
 	for name, value := range r.Header {
 		w.Header().Set(name, value)
 	}
 	w.WriteHeader(r.Status)
 	_, _ = w.Write([]byte(r.Body)) // an error here is a client that went away
 	return true
-}
-
-// pause waits, and reports whether the client is still there.
-func pause(req *http.Request, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-req.Context().Done():
-		return false
-	}
 }

@@ -3,12 +3,14 @@ package videotest
 import (
 	"net/http"
 	"strconv"
+
+	"longhaul/internal/fakeserver"
 )
 
 // list shows the jobs, newest first, in pages where the dialect has them.
 func (p *Provider) list(w http.ResponseWriter, r *http.Request, d dialect) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	p.note(Call{Kind: "list", Dialect: d.name, Query: r.URL.RawQuery, Header: r.Header})
 	if p.options.NoList {
 		Refuse(http.StatusNotFound, "", "there is no such page").write(w, r)
@@ -71,8 +73,8 @@ func (p *Provider) content(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Provider) fetch(r *http.Request) (Reply, []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	id := r.PathValue("id")
 	p.note(Call{Kind: "content", Job: id, Query: r.URL.RawQuery, Header: r.Header})
 	j := p.find(id)
@@ -80,5 +82,5 @@ func (p *Provider) fetch(r *http.Request) (Reply, []byte) {
 		return missing(), nil
 	}
 	j.Downloads++
-	return nth(j.script.Content, j.Downloads-1), Film(j.Prompt)
+	return fakeserver.Nth(j.script.Content, j.Downloads), Film(j.Prompt)
 }

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/internal/fakeserver"
 	"longhaul/internal/llm"
 	"longhaul/internal/task"
 	"longhaul/internal/video"
@@ -81,10 +81,7 @@ func TestStart(t *testing.T) {
 
 func TestStart_unreachable(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := fakeserver.Refusing(t)
 	c, err := wire.New(wire.Config{Name: "acme", BaseURL: "http://" + address + "/v1", Key: key})
 	require.NoError(t, err)
 	_, err = c.Start(t.Context(), ask("x"))

@@ -1,0 +1,157 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"longhaul/activities/call"
+	"longhaul/activities/results"
+	"longhaul/internal/record"
+	"longhaul/internal/storage"
+	"longhaul/internal/task"
+)
+
+// Group is a run of documents that one child workflow works on.
+type Group struct {
+	From    int   `json:"from,omitempty"`    // index of its first document
+	Weights []int `json:"weights,omitempty"` // of each document, in model calls as far as its size tells; 0 of one that is kept of the task that is run again
+	URLs    []int `json:"urls,omitempty"`    // indexes of those that must be fetched first
+}
+
+// A group is small enough that its history stays far below the limit of 10,000 events, and large
+// enough that its own cost, some 27 ms of the Temporal server, does not matter.
+const (
+	groupDocuments = 100
+	groupWeight    = 400
+)
+
+// groupPaper is what the activities of a group read: its documents and how to summarise them.
+type Manifest struct {
+	Style     Style   `json:"style"`
+	From      int     `json:"from"`
+	Documents []Entry `json:"documents"`
+}
+
+// groupedWork is one document of a group. Inline text has been put under Key.
+type Entry struct {
+	Name   string `json:"name,omitempty"` // as the client called it; "" if it did not
+	Label  string `json:"label"`
+	URL    string `json:"url,omitempty"`
+	FileID string `json:"file_id,omitempty"`
+	Key    string `json:"key,omitempty"`
+
+	Password string `json:"password,omitempty"`
+}
+
+// style is how summaries are written.
+type Style struct {
+	Instructions string `json:"instructions,omitempty"`
+	Language     string `json:"language,omitempty"`
+	Words        int    `json:"words"`
+}
+
+// PlanDocuments shares out the documents that a task of any kind reads before its work begins. Run again it
+// writes the same again.
+func (a *Library) PlanDocuments(ctx context.Context, req record.PlanRequest) ([]Group, error) {
+	heart := call.StartHeartbeat(ctx, "planning")
+	defer heart.Stop()
+	var in struct {
+		Documents []task.Document `json:"documents"`
+	}
+	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
+		return nil, err
+	}
+	weights, err := a.WriteTexts(ctx, req.Task, in.Documents)
+	if err != nil {
+		return nil, err
+	}
+	groups := Share(in.Documents, weights)
+	return groups, a.WriteManifests(ctx, req.Task, groups, in.Documents, Style{})
+}
+
+// lay puts inline texts into the bucket and weighs every document.
+func (a *Library) WriteTexts(ctx context.Context, t record.TaskRef, documents []task.Document) ([]int, error) {
+	weights := make([]int, len(documents))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(results.Parallel)
+	for i, d := range documents {
+		g.Go(func() (err error) {
+			weights[i], err = a.weigh(ctx, t, i, d)
+			return err
+		})
+	}
+	return weights, g.Wait()
+}
+
+// unknownBytes stands in for the size of a document that has not been fetched.
+const unknownBytes = 50_000
+
+func (a *Library) weigh(ctx context.Context, t record.TaskRef, index int, d task.Document) (int, error) {
+	size := int64(unknownBytes)
+	switch {
+	case d.Text != "":
+		size = int64(len(d.Text))
+		key := storage.DocumentKey(t.ID, index, "source")
+		if err := a.Bucket.Put(ctx, key, "text/plain; charset=utf-8", []byte(d.Text)); err != nil {
+			return 0, err
+		}
+	case d.FileID != "":
+		// A file that was deleted since is that document's error, when it is read.
+		if file, err := a.Files.Stat(ctx, t.Tenant, d.FileID); err == nil {
+			size = file.Bytes
+		}
+	}
+	// About four bytes of text make a token.
+	return 1 + int(min(size/int64(4*a.ChunkTokens), maxParts)), nil
+}
+
+// share cuts a batch into groups, in order.
+func Share(documents []task.Document, weights []int) []Group {
+	var groups []Group
+	total := groupWeight // so that the first document opens a group
+	for i, d := range documents {
+		last := len(groups) - 1
+		if last < 0 || len(groups[last].Weights) >= groupDocuments || total+weights[i] > groupWeight {
+			groups, last, total = append(groups, Group{From: i}), last+1, 0
+		}
+		total += weights[i]
+		groups[last].Weights = append(groups[last].Weights, weights[i])
+		if d.URL != "" {
+			groups[last].URLs = append(groups[last].URLs, i)
+		}
+	}
+	return groups
+}
+
+func (a *Library) WriteManifests(ctx context.Context, t record.TaskRef, groups []Group, documents []task.Document, how Style) error {
+	for n, group := range groups {
+		paper := Manifest{Style: how, From: group.From}
+		for i := range group.Weights {
+			index := group.From + i
+			d := documents[index]
+			work := Entry{Name: d.Name, Label: d.Label(index), URL: d.URL, FileID: d.FileID, Password: d.Password}
+			if d.Text != "" {
+				work.Key = storage.DocumentKey(t.ID, index, "source")
+			}
+			paper.Documents = append(paper.Documents, work)
+		}
+		if err := a.Bucket.PutJSON(ctx, storage.GroupKey(t.ID, n), paper); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paper reads a group's paper, and one document's place in it.
+func (a *Library) ManifestEntry(ctx context.Context, t record.TaskRef, group, index int) (Manifest, Entry, error) {
+	var p Manifest
+	if err := a.Bucket.GetJSON(ctx, storage.GroupKey(t.ID, group), &p); err != nil {
+		return p, Entry{}, err
+	}
+	if at := index - p.From; at >= 0 && at < len(p.Documents) {
+		return p, p.Documents[at], nil
+	}
+	return p, Entry{}, fmt.Errorf("group %d has no document %d", group, index)
+}

@@ -1,0 +1,12 @@
+package rows
+
+import (
+	"testing"
+
+	"longhaul/internal/record/recordtest"
+)
+
+func TestStored(t *testing.T) {
+	t.Parallel()
+	recordtest.Activities(t, (&Activities{}).Queues(), manifest{}, rowRecord{}, rowsClosed{}, RowsReceipt{}, generated{}, classified{}, embedded{})
+}

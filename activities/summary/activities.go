@@ -1,0 +1,33 @@
+// Package summary holds the activities of the kind summary: its plan, its prompts, its model calls and its report.
+package summary
+
+import (
+	"longhaul/activities"
+	"longhaul/activities/call"
+	"longhaul/activities/documents"
+	"longhaul/activities/results"
+	"longhaul/internal/record"
+	"longhaul/internal/storage"
+)
+
+// Activities are the activities of the kind.
+type Activities struct {
+	Bucket    *storage.Bucket
+	Files     storage.Files
+	Call      *call.Caller
+	Documents *documents.Library
+	Results   *results.Store
+}
+
+// New builds the activities of the kind.
+func New(p activities.Parts) activities.Queued {
+	return &Activities{Bucket: p.Bucket, Files: p.Files, Call: p.Call, Documents: p.Documents, Results: p.Results}
+}
+
+// Queues lists the activities by task queue.
+func (a *Activities) Queues() map[string][]any {
+	return map[string][]any{
+		record.QueueDocuments: {a.PlanSummary, a.FailItem, a.FinishSummary},
+		record.QueueLLM:       {a.SummarisePart, a.CombineAnswers, a.DigestItems},
+	}
+}

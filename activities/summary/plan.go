@@ -1,0 +1,47 @@
+package summary
+
+import (
+	"context"
+
+	"longhaul/activities/call"
+	"longhaul/activities/documents"
+	"longhaul/internal/record"
+	"longhaul/internal/task"
+)
+
+// Plan is how a batch of documents is worked on. It is small: 5,000 documents are about 30 KB.
+type Plan struct {
+	Documents int               `json:"documents,omitempty"`
+	Groups    []documents.Group `json:"groups,omitempty"`
+	Digest    bool              `json:"digest,omitempty"`
+	FanIn     int               `json:"fan_in,omitempty"` // how many summaries are combined in one call
+}
+
+// PlanSummary shares out the documents of a summary task by size and lays a paper for each group
+// into the bucket. Run again it writes the same again.
+func (a *Activities) PlanSummary(ctx context.Context, req record.PlanRequest) (Plan, error) {
+	heart := call.StartHeartbeat(ctx, "planning")
+	defer heart.Stop()
+	var in task.SummaryInput
+	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
+		return Plan{}, err
+	}
+	weights, err := a.Documents.WriteTexts(ctx, req.Task, in.Documents)
+	if err != nil {
+		return Plan{}, err
+	}
+	kept, err := a.Results.KeepItems(ctx, req.Task, len(in.Documents))
+	if err != nil {
+		return Plan{}, err
+	}
+	for _, index := range kept {
+		weights[index] = 0
+	}
+	plan := Plan{Documents: len(in.Documents), Groups: documents.Share(in.Documents, weights), Digest: in.Digest, FanIn: FanIn(in.Words)}
+	how := documents.Style{Instructions: in.Instructions, Language: in.Language, Words: in.Words}
+	return plan, a.Documents.WriteManifests(ctx, req.Task, plan.Groups, in.Documents, how)
+}
+
+// fanIn is how many summaries of so many words fit well into one call: about 8,000 tokens, at two
+// tokens a word to be safe in any language.
+func FanIn(words int) int { return min(max(8000/(2*words), 2), 20) }

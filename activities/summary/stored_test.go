@@ -1,0 +1,12 @@
+package summary
+
+import (
+	"testing"
+
+	"longhaul/internal/record/recordtest"
+)
+
+func TestStored(t *testing.T) {
+	t.Parallel()
+	recordtest.Activities(t, (&Activities{}).Queues(), SummaryResult{}, SummaryOutput{})
+}

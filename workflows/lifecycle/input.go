@@ -1,0 +1,38 @@
+package lifecycle
+
+import (
+	"maps"
+
+	"go.temporal.io/sdk/workflow"
+
+	"longhaul/internal/task"
+)
+
+// require shows that a person is needed, at once.
+func (r *Run) Require(ctx workflow.Context, req task.InputRequest) error {
+	requests := maps.Clone(r.State.Requests)
+	if requests == nil {
+		requests = map[string]task.InputRequest{}
+	}
+	requests[req.ID] = req
+	r.State.Requests = requests
+	if r.State.State == task.Processing {
+		r.State.State = task.InputRequired
+	}
+	if err := r.publish(ctx); err != nil {
+		return err
+	}
+	r.notifyInput(ctx, req.ID)
+	return nil
+}
+
+// settled takes a request back: it was answered, or its time is over.
+func (r *Run) Settled(ctx workflow.Context, id string) {
+	requests := maps.Clone(r.State.Requests)
+	delete(requests, id)
+	r.State.Requests = requests
+	if len(requests) == 0 && r.State.State == task.InputRequired {
+		r.State.State = task.Processing
+	}
+	r.PublishSoon(ctx)
+}

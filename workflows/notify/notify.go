@@ -1,0 +1,67 @@
+package notify
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	activities "longhaul/activities/notify"
+	"longhaul/internal/record"
+	"longhaul/internal/task"
+	"longhaul/workflows/lifecycle"
+)
+
+// tells names the activities that tell with their types; it is never called.
+var do *activities.Activities
+
+// registerNotify makes the workflows that tell known.
+func Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: record.TypeNotify})
+	r.RegisterWorkflowWithOptions(Deliver, workflow.RegisterOptions{Name: record.TypeDeliver})
+	r.RegisterWorkflowWithOptions(Ping, workflow.RegisterOptions{Name: record.TypePing})
+}
+
+// Notify makes the messages of one occasion, and has each delivered by a workflow of its own.
+func Notify(ctx workflow.Context, what activities.NoticeRequest) error {
+	var ready []activities.Addressed
+	err := workflow.ExecuteActivity(lifecycle.NotifyWork(ctx, what.Tenant, "wait for the state"), do.PrepareNotices, what).Get(ctx, &ready)
+	if err != nil {
+		return err
+	}
+	for _, m := range ready {
+		if err := lifecycle.StartAbandoned(ctx, m.ID, record.TypeDeliver, "deliver a message of "+what.Task, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Deliver delivers one message: an activity, which Temporal calls again as often as the schedule wants. Whoever asks
+// for it again has it sent at once, and the schedule begins anew.
+func Deliver(ctx workflow.Context, m activities.Addressed) (status task.DeliveryStatus, err error) {
+	again := workflow.GetSignalChannel(ctx, record.SignalRedeliver)
+	for again.ReceiveAsync(nil) { // who started it by asking is served by its start
+	}
+	for round := 0; ; round++ {
+		req := activities.DeliverRequest{ID: m.ID, Round: fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).OriginalRunID, round)}
+		sending, stop := workflow.WithCancel(ctx)
+		sent := workflow.ExecuteActivity(lifecycle.NotifyWork(sending, m.Receiver, "deliver"), do.Deliver, req)
+		asked := false
+		workflow.NewSelector(ctx).
+			AddFuture(sent, func(workflow.Future) {}).
+			AddReceive(again, func(c workflow.ReceiveChannel, _ bool) { asked = true; c.Receive(ctx, nil); stop() }).
+			Select(ctx)
+		err = sent.Get(ctx, &status)
+		stop()
+		if !asked && !again.ReceiveAsync(nil) {
+			return status, err
+		}
+	}
+}
+
+// Ping tries once whether a message arrives at a registered webhook.
+func Ping(ctx workflow.Context, req activities.PingRequest) (attempt task.Attempt, err error) {
+	err = workflow.ExecuteActivity(lifecycle.NotifyWork(ctx, req.Endpoint, "ping"), do.Ping, req).Get(ctx, &attempt)
+	return attempt, err
+}
