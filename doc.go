@@ -4,6 +4,7 @@
 // The rooms, from the outside in; each says in its doc.go what may not happen there:
 //
 //	dev        everything on one machine: go run ./dev
+//	e2e        the end-to-end tests, which run the programs as processes
 //	api        the HTTP API; worker runs the tasks; starter is the command line
 //	workflows  decide: deterministic, one file for each kind of task
 //	activities do: every touch of the outside world

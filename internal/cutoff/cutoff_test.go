@@ -45,7 +45,7 @@ func run(t *testing.T, ctx context.Context, o Options, do func(context.Context) 
 	return text, nil
 }
 
-func TestCA07_slotIsTakenBack(t *testing.T) {
+func TestCutOff_takesSlotBack(t *testing.T) {
 	t.Parallel()
 	ctx, end := life()
 	release, c := make(chan struct{}), &counts{}
