@@ -169,7 +169,7 @@ func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in lifecycle.I
 	case previous.Kind != d.Kind:
 		return invalid(pointer, "task %s is of kind %s; a task of kind %s can continue only a task of the same kind", id, previous.Kind, d.Kind)
 	case !previous.Done:
-		return task.Errorf(task.Conflict, "task %s has not ended; wait until it has ended, then continue it", id).At(pointer)
+		return task.Errorf(task.Conflict, "task %s has not ended yet; wait for its end, then continue it", id).At(pointer)
 	}
 	return nil
 }

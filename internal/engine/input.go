@@ -50,7 +50,7 @@ func (e *Engine) signal(ctx context.Context, id, name string, arg any) error {
 	defer cancel()
 	err := e.Client.SignalWorkflow(ctx, id, "", name, arg)
 	if is[*serviceerror.NotFound](err) {
-		return task.Errorf(task.Conflict, "the task has just ended and takes no more input")
+		return task.Errorf(task.Conflict, "the task ended before the request reached it")
 	}
 	return translateError(err, id)
 }
