@@ -17,14 +17,14 @@ kill-demo: ## kill workers while a batch runs, and count what is paid for twice:
 	@bin/longhaul-dev kill-demo
 
 chaos: bin/longhaul-temporal ## kill everything at random for MINUTES=10 over TASKS=200 of all kinds (SEED=1 repeats a run)
-	go test -count 1 -timeout 0 -v -run '^TestChaos$$' ./dev -args -minutes $(or $(MINUTES),10) -tasks $(or $(TASKS),200) -seed $(or $(SEED),0)
+	go test -count 1 -timeout 0 -v -run '^TestChaos$$' ./e2e -args -minutes $(or $(MINUTES),10) -tasks $(or $(TASKS),200) -seed $(or $(SEED),0)
 
 clock-jump: ## set the clock of all programs while tasks run; builds them all with another time.Now, which takes 10 minutes the first time
-	go test -count 1 -timeout 0 -v -run '^TestClockJump$$' ./dev -args -clock-jump
+	go test -count 1 -timeout 0 -v -run '^TestClockJump$$' ./e2e -args -clock-jump
 
 test: bin/longhaul-temporal ## run all tests, with the race detector, against a real Temporal
-	go test -race -count 1 -timeout 40m $$(go list ./... | grep -v '/dev$$')
-	go test -race -count 1 -timeout 60m ./dev # by itself, for it fills the machine; never from the cache, which does not see the programs that are started
+	go test -race -count 1 -timeout 40m $$(go list ./... | grep -v '/e2e$$')
+	go test -race -count 1 -timeout 60m ./e2e # alone, because it needs the whole machine; never cached, because the cache does not see the programs that it runs
 	go test -C temporal ./...
 
 check: fmt vet lint determinism drift ## everything a change must pass, but the tests
@@ -35,7 +35,7 @@ fmt: $(TOOLS) ## fail on files that are not formatted (FIX=1 formats them)
 vet: ## go vet, in all modules
 	go vet ./...
 	go vet -C temporal ./...
-	go vet -C dev/peers ./...
+	go vet -C e2e/peers ./...
 	go vet -C examples/go-client ./...
 
 lint: $(TOOLS) ## the linters of .golangci.yml
@@ -48,15 +48,15 @@ drift: ## fail when a module file or a generated file is behind the code
 	go mod tidy -diff
 	go -C temporal mod tidy -diff
 	go -C tools mod tidy -diff
-	go -C dev/peers mod tidy -diff
+	go -C e2e/peers mod tidy -diff
 	go -C examples/go-client mod tidy -diff
 	go test -run 'Example|Spec|Docs' ./internal/config ./api/server ./internal/llm/openai ./internal/video/wire
 
 bench: bin/longhaul-temporal ## measure batch efficiency and recovery
-	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./dev
+	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./e2e
 
 record: bin/longhaul-temporal ## record histories for the replay test (KIND=summary for one kind)
-	go test -count 1 -run TestRecord ./dev -args -record '$(or $(KIND),all)'
+	go test -count 1 -run TestRecord ./e2e -args -record '$(or $(KIND),all)'
 
 build: bin/longhaul-temporal ## build the programs into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./api ./worker ./dev

@@ -3,6 +3,7 @@
 // The folders, from the outside in; the doc.go of each says what its code must not do:
 //
 //	dev        everything on one machine: go run ./dev
+//	e2e        the end-to-end tests, which run the programs as processes
 //	api        the HTTP API; worker runs the tasks; starter is the command line
 //	workflows  deterministic workflow code, one folder for each kind of task
 //	activities everything with side effects, one folder for each kind of task

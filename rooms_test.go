@@ -21,8 +21,9 @@ const module = "longhaul"
 // shut says which doors of a room are locked: what its code, tests aside, may not import. A room
 // covers the folders below it, and a forbidden import the packages below it.
 var shut = map[string][]string{
-	"internal/task":   {module, "github.com", "golang.org", "go.temporal.io"},
-	"internal/record": outOf("internal/llm", "internal/document", "internal/storage", "internal/video", "internal/config"),
+	"internal/task":          {module, "github.com", "golang.org", "go.temporal.io"},
+	"internal/record":        outOf("internal/llm", "internal/document", "internal/storage", "internal/video", "internal/config"),
+	"internal/localtemporal": {module, "github.com", "golang.org", "go.temporal.io"},
 
 	"internal/router":    outOf("internal/llm/openai", "internal/document", "internal/storage", "internal/config", "go.temporal.io"),
 	"internal/llm":       outOf("internal/document", "internal/storage", "internal/video", "go.temporal.io"),
@@ -67,7 +68,7 @@ var only = map[string][]string{
 // outOf locks a room of technology against the rooms above it and against what else is named.
 func outOf(others ...string) []string {
 	all := []string{"go.temporal.io/sdk/worker", "github.com/gin-gonic/gin"}
-	for _, room := range []string{"api", "worker", "starter", "dev", "workflows", "activities", "internal/app", "internal/engine"} {
+	for _, room := range []string{"api", "worker", "starter", "dev", "e2e", "workflows", "activities", "internal/app", "internal/engine"} {
 		all = append(all, module+"/"+room)
 	}
 	for _, other := range others {
@@ -81,14 +82,16 @@ func outOf(others ...string) []string {
 
 // doorkeepers are the rooms that only those named may enter, tests aside.
 var doorkeepers = map[string][]string{
-	"api":                   {"api", "internal/app", "dev"},
-	"internal/app":          {"internal/app", "api", "worker", "starter", "dev"},
-	"worker":                {},
-	"starter":               {},
-	"dev":                   {},
-	"internal/workflowtest": {},
-	"temporal":              {},
-	"tools":                 {},
+	"api":                    {"api", "internal/app", "dev"},
+	"internal/app":           {"internal/app", "api", "worker", "starter", "dev"},
+	"worker":                 {},
+	"starter":                {},
+	"dev":                    {},
+	"e2e":                    {},
+	"internal/localtemporal": {"dev"},
+	"internal/workflowtest":  {},
+	"temporal":               {},
+	"tools":                  {},
 }
 
 func TestRooms_lockedDoors(t *testing.T) {

@@ -17,29 +17,29 @@ import (
 	"longhaul/internal/cluster"
 	"longhaul/internal/config"
 	"longhaul/internal/llm/llmtest"
+	"longhaul/internal/localtemporal"
 	"longhaul/internal/task"
 )
 
-// killDemo is a batch whose workers are killed while it runs. The provider is a scripted one in this process, so it
-// sees what a killed worker did, and its journal is compared with what the task says.
+// killDemo runs a batch and kills its workers meanwhile. A scripted provider in this process keeps a journal of every call,
+// including the calls of killed workers; the journal is compared with the result of the task.
 type killDemo struct {
 	documents int
 	kills     int
-	worker    []string // the command of a worker
-	temporal  string   // the program; "" finds or builds it
+	program   string // this program, started again as a worker
 	out       io.Writer
 
 	dir      string
-	settings []string // of workers and API
+	settings []string // environment of workers and API
 	provider *llmtest.Provider
 	app      *app.App
 	client   *client.Client
 	workers  [2]*exec.Cmd
 	begun    time.Time
-	books    books
+	audit    killAudit
 }
 
-// runKillDemo is the command: its exit code is 1 if a promise broke.
+// runKillDemo runs the command and returns its exit code: 1 if the demonstration failed or a promise was broken.
 func runKillDemo(out io.Writer) int {
 	ctx, stop := app.Signals()
 	defer stop()
@@ -48,7 +48,7 @@ func runKillDemo(out io.Writer) int {
 		fmt.Fprintln(out, "longhaul:", err)
 		return 1
 	}
-	d := &killDemo{documents: 200, kills: 5, worker: []string{self, "worker"}, out: out}
+	d := &killDemo{documents: 200, kills: 5, program: self, out: out}
 	if err := d.run(ctx); err != nil {
 		fmt.Fprintln(out, "longhaul:", err)
 		return 1
@@ -56,7 +56,7 @@ func runKillDemo(out io.Writer) int {
 	return 0
 }
 
-// run does it all in a temporary folder. Its error is what could not be done, or the promise that broke.
+// run sets everything up in a temporary folder, which it removes, and runs the batch.
 func (d *killDemo) run(ctx context.Context) (err error) {
 	if d.dir, err = os.MkdirTemp("", "longhaul-kill-demo-"); err != nil {
 		return err
@@ -64,11 +64,14 @@ func (d *killDemo) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	if d.temporal, err = findTemporal(ctx, d.temporal, ".", d.out); err != nil {
+	program, err := localtemporal.FindProgram(ctx, "", ".", d.out)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "%d documents, two workers, %d times kill -9. The provider takes about a second a call, and counts.\n\n", d.documents, d.kills)
-	temporal, err := startTemporal(ctx, temporalOptions{Binary: d.temporal, Data: filepath.Join(d.dir, "temporal"), Log: app.NewLog(config.Log{Level: "error"})})
+	fmt.Fprintf(d.out, "%d documents, two workers, %d times kill -9. The provider takes about a second for each call and counts the calls.\n\n", d.documents, d.kills)
+	temporal, err := localtemporal.Start(ctx, localtemporal.Options{
+		Program: program, Data: filepath.Join(d.dir, "temporal"), Log: app.NewLog(config.Log{Level: "error"}),
+	})
 	if err != nil {
 		return err
 	}
@@ -84,15 +87,15 @@ func (d *killDemo) run(ctx context.Context) (err error) {
 	}
 	defer d.app.Close()
 	for i := range d.workers {
-		if err := d.start(ctx, i); err != nil {
+		if err := d.startWorker(ctx, i); err != nil {
 			return err
 		}
-		defer func() { d.kill(i) }()
+		defer func() { d.killWorker(i) }()
 	}
-	return d.batch(ctx)
+	return d.runBatch(ctx)
 }
 
-// open makes the settings and serves the API in this process.
+// open writes the settings of workers and API and serves the API in this process.
 func (d *killDemo) open(ctx context.Context, temporal string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -113,28 +116,28 @@ func (d *killDemo) open(ctx context.Context, temporal string) error {
 	if err := d.app.Temporal.Wait(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	go func() { _ = d.app.ServeAPI(ctx, listener) }() // ends with ctx; that it does not answer is seen by who asks
+	go func() { _ = d.app.ServeAPI(ctx, listener) }() // ends with ctx; a failure shows in the first request
 	d.client, err = client.New("http://"+listener.Addr().String(), "")
 	return err
 }
 
-// start starts a worker, as a process of its own.
-func (d *killDemo) start(ctx context.Context, i int) error {
-	worker := exec.CommandContext(ctx, d.worker[0], d.worker[1:]...)
+// startWorker starts worker i in a process of its own.
+func (d *killDemo) startWorker(ctx context.Context, i int) error {
+	worker := exec.CommandContext(ctx, d.program, "worker")
 	worker.Env = append(os.Environ(), d.settings...)
 	worker.Dir, worker.Stderr = d.dir, d.out
 	d.workers[i] = worker
 	return worker.Start()
 }
 
-// kill is kill -9, and waits for the end.
-func (d *killDemo) kill(i int) {
-	_ = d.workers[i].Process.Kill() // it may have ended
-	_ = d.workers[i].Wait()         // its end is what was wanted
+// killWorker sends SIGKILL to worker i and waits for its exit.
+func (d *killDemo) killWorker(i int) {
+	_ = d.workers[i].Process.Kill() // fails if the worker has exited
+	_ = d.workers[i].Wait()         // reports the signal
 }
 
-// batch runs the task, kills workers while it does, and tells how it went.
-func (d *killDemo) batch(ctx context.Context) error {
+// runBatch runs the task, kills workers at even shares of its progress, and prints the report.
+func (d *killDemo) runBatch(ctx context.Context) error {
 	d.begun = time.Now()
 	id, err := d.submit(ctx)
 	if err != nil {
@@ -147,13 +150,13 @@ func (d *killDemo) batch(ctx context.Context) error {
 		}
 		victim := n % len(d.workers)
 		pid := d.workers[victim].Process.Pid
-		d.kill(victim)
-		recorded, err := d.books.atKill(filepath.Join(d.dir, "bucket"))
+		d.killWorker(victim)
+		recorded, err := d.audit.addKill(filepath.Join(d.dir, "bucket"))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(d.out, "%5.1f s  kill -9 %d: %d answers are on record\n", time.Since(d.begun).Seconds(), pid, recorded)
-		if err := d.start(ctx, victim); err != nil {
+		fmt.Fprintf(d.out, "%5.1f s  kill -9 %d: %d answers are recorded\n", time.Since(d.begun).Seconds(), pid, recorded)
+		if err := d.startWorker(ctx, victim); err != nil {
 			return err
 		}
 	}
@@ -165,23 +168,26 @@ func (d *killDemo) batch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.books.close(d, done, items)
+	return d.audit.report(d, done, items)
 }
+
+// documentName is part of the text of document i and of no other document.
+func documentName(i int) string { return fmt.Sprintf("Report %03d.", i) }
 
 func (d *killDemo) submit(ctx context.Context) (string, error) {
 	var in task.SummaryInput
 	for i := range d.documents {
 		in.Documents = append(in.Documents, task.Document{
-			Name: fmt.Sprintf("report %03d", i), Text: fmt.Sprintf("Report %03d. The bridge was inspected and found sound.", i),
+			Name: fmt.Sprintf("report %03d", i), Text: documentName(i) + " The bridge was inspected and found sound.",
 		})
 	}
 	input, err := json.Marshal(in)
 	if err != nil {
 		return "", err
 	}
-	for { // the API answers 503 for as long as Temporal is being made ready
+	for { // the API answers 503 until Temporal has its search attributes
 		t, err := d.client.Create(ctx, client.NewTask{Kind: "summary", Input: input}, "kill-demo")
-		if told, ok := errors.AsType[*task.Error](err); ok && told.Code == task.Unavailable {
+		if failure, ok := errors.AsType[*task.Error](err); ok && failure.Code == task.Unavailable {
 			select {
 			case <-time.After(100 * time.Millisecond):
 				continue

@@ -1,8 +1,7 @@
-// Command dev is all of longhaul on one machine: Temporal with its Web UI as a child process, and
-// everything else in this one.
+// Command dev runs all of longhaul on one machine: Temporal with its Web UI as a child process, API and worker in this
+// process. Its subcommand kill-demo kills workers while a batch runs and compares the result with the provider's journal.
 //
-// It starts and joins what other rooms made, and decides nothing itself. The end-to-end tests and
-// the recorder of histories live here because they need the same whole.
+// It starts and connects the parts of other packages; no decision about a task is made here.
 package main
 
 import (
@@ -22,6 +21,7 @@ import (
 	"longhaul/internal/cluster"
 	"longhaul/internal/config"
 	"longhaul/internal/document"
+	"longhaul/internal/localtemporal"
 )
 
 func main() {
@@ -33,7 +33,7 @@ func main() {
 	switch first {
 	case "kill-demo":
 		os.Exit(runKillDemo(os.Stdout))
-	case "worker": // of the demonstration
+	case "worker": // started by kill-demo
 		os.Args = os.Args[1:]
 		os.Exit(app.Main(app.RunWorker))
 	default:
@@ -41,11 +41,11 @@ func main() {
 	}
 }
 
-// start runs everything until Ctrl-C, which stops it in order; a second one ends it at once.
+// start runs everything until Ctrl-C, which stops the parts in order; a second Ctrl-C exits at once.
 func start(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := app.Signals()
 	defer stop()
-	defer context.AfterFunc(ctx, func() { fmt.Fprintln(stdout, "Stopping; Ctrl-C again ends it at once.") })()
+	defer context.AfterFunc(ctx, func() { fmt.Fprintln(stdout, "Stopping; press Ctrl-C again to exit at once.") })()
 	opts, cfg, err := settings(args, stderr)
 	if err == nil {
 		err = serve(ctx, opts, cfg, stdout)
@@ -60,7 +60,7 @@ func start(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// options are the flags that only this program has.
+// options are the flags of this program that worker and API lack.
 type options struct {
 	temporalPort int
 	uiPort       int
@@ -73,15 +73,15 @@ func settings(args []string, stderr io.Writer) (options, config.Config, error) {
 	flags := pflag.NewFlagSet("dev", pflag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.SetNormalizeFunc(shortNames)
-	flags.IntVar(&opts.temporalPort, "temporal-port", 7233, "port of Temporal; 0 picks a free one")
-	flags.IntVar(&opts.uiPort, "ui-port", 8233, "port of the Temporal Web UI; 0 means none")
-	flags.BoolVar(&opts.memory, "memory", false, "keep Temporal's database in memory: all tasks are gone at the end")
-	flags.StringVar(&opts.temporalBin, "temporal-bin", "", "the longhaul-temporal program (default bin/longhaul-temporal, built if missing)")
+	flags.IntVar(&opts.temporalPort, "temporal-port", 7233, "port of Temporal; 0 picks a free port")
+	flags.IntVar(&opts.uiPort, "ui-port", 8233, "port of the Temporal Web UI; 0 means no Web UI")
+	flags.BoolVar(&opts.memory, "memory", false, "keep Temporal's database in memory: all tasks are lost at the end")
+	flags.StringVar(&opts.temporalBin, "temporal-bin", "", "path of the longhaul-temporal program (default bin/longhaul-temporal, built if missing)")
 	cfg, err := config.Load(config.Source{Args: args, Env: os.Environ(), Flags: flags})
 	return opts, cfg, err
 }
 
-// shortNames are what is typed most.
+// shortNames maps the short forms of the flags used most often.
 func shortNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "api":
@@ -92,9 +92,9 @@ func shortNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// serve starts Temporal, unless TEMPORAL_ADDRESS names one, and then all that needs it.
+// serve starts Temporal, unless TEMPORAL_ADDRESS names a server, and then worker and API.
 func serve(ctx context.Context, opts options, cfg config.Config, stdout io.Writer) error {
-	// The address is taken first: nothing is started for an API that cannot be.
+	// The listener comes first: without an address for the API nothing is started.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.API.Listen)
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w (choose another address with --api)", err)
@@ -102,7 +102,7 @@ func serve(ctx context.Context, opts options, cfg config.Config, stdout io.Write
 	var failed <-chan error
 	address := ""
 	if os.Getenv("TEMPORAL_ADDRESS") == "" {
-		temporal, err := launch(ctx, opts, cfg, stdout)
+		temporal, err := startTemporal(ctx, opts, cfg, stdout)
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
@@ -118,11 +118,11 @@ func serve(ctx context.Context, opts options, cfg config.Config, stdout io.Write
 	if err := a.Temporal.Wait(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	tell(stdout, a, listener.Addr())
+	printAddresses(stdout, a, listener.Addr())
 	return roles(ctx, a, listener, failed)
 }
 
-// roles runs worker and API until ctx ends, one of them fails, or Temporal is lost for good.
+// roles runs worker and API until ctx ends, a role fails, or Temporal cannot be restarted.
 func roles(ctx context.Context, a *app.App, listener net.Listener, lost <-chan error) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return app.RunWorker(ctx, a) })
@@ -138,11 +138,11 @@ func roles(ctx context.Context, a *app.App, listener net.Listener, lost <-chan e
 	return all.Wait()
 }
 
-// tell says where everything is.
-func tell(stdout io.Writer, a *app.App, api net.Addr) {
+// printAddresses prints where each part listens and stores its data.
+func printAddresses(stdout io.Writer, a *app.App, api net.Addr) {
 	model := a.Config.LLM.Model + " at " + a.Config.LLM.All()[0].BaseURL
 	if a.Config.LLM.Simulated() {
-		model = "simulated: answers are picked from the texts. Set OPENAI_API_KEY for a real model"
+		model = "simulated: answers are sentences of the input. Set OPENAI_API_KEY for a real model"
 	}
 	for _, line := range [][2]string{
 		{"API", fmt.Sprintf("http://%s  (docs at /docs)", api)},
@@ -150,14 +150,15 @@ func tell(stdout io.Writer, a *app.App, api net.Addr) {
 		{"Temporal", fmt.Sprintf("%s, namespace %s", a.Temporal.Address, a.Temporal.Namespace)},
 		{"Data", a.Config.DataDir},
 		{"Model", model},
-		{"Stop", "Ctrl-C; tasks go on at the next start"},
+		{"Stop", "Ctrl-C; tasks continue at the next start"},
 	} {
 		fmt.Fprintf(stdout, "%-12s %s\n", line[0], line[1])
 	}
 }
 
-func launch(ctx context.Context, opts options, cfg config.Config, stdout io.Writer) (*supervised, error) {
-	binary, err := findTemporal(ctx, opts.temporalBin, ".", stdout)
+// startTemporal finds or builds the Temporal program and starts it.
+func startTemporal(ctx context.Context, opts options, cfg config.Config, stdout io.Writer) (*localtemporal.Server, error) {
+	program, err := localtemporal.FindProgram(ctx, opts.temporalBin, ".", stdout)
 	if err != nil {
 		return nil, err
 	}
@@ -165,5 +166,7 @@ func launch(ctx context.Context, opts options, cfg config.Config, stdout io.Writ
 	if opts.memory {
 		data = ""
 	}
-	return startTemporal(ctx, temporalOptions{Binary: binary, Data: data, Port: opts.temporalPort, UIPort: opts.uiPort, Log: app.NewLog(cfg.Log)})
+	return localtemporal.Start(ctx, localtemporal.Options{
+		Program: program, Data: data, Port: opts.temporalPort, UIPort: opts.uiPort, Log: app.NewLog(cfg.Log),
+	})
 }

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// backstep is by how much the machine's clock must be put back for the server to end. A smaller step is over sooner than a start.
+// backstep is the smallest backward step of the wall clock that stops the server. A smaller step passes sooner than a
+// restart.
 const backstep = 5 * time.Second
 
-// reading is what the two clocks of the machine show at a moment: the one that people set, and the one that nobody can.
+// reading is a reading of the wall clock and the monotonic clock.
 type reading struct {
 	wall time.Time
 	mono time.Duration
 }
 
-// clocks gives a function that reads them.
+// clocks returns a function that reads both clocks.
 func clocks() func() reading {
 	began := time.Now()
 	return func() reading {
@@ -24,14 +25,14 @@ func clocks() func() reading {
 	}
 }
 
-// setBack is by how much the wall clock was put back since an earlier reading.
+// setBack returns how far the wall clock was set back since an earlier reading.
 func (r reading) setBack(before reading) time.Duration {
 	return (r.mono - before.mono) - r.wall.Sub(before.wall)
 }
 
-// untilSetBack ends ctx, and says why, when the machine's clock is put back. A server remembers as times of the day when each of its queues
-// may hand out the next task; after a step back it would hand out none until the clock has come there again. A new process remembers
-// no such times, so this one ends, and whoever keeps it starts the next.
+// untilSetBack cancels ctx with a setBackError when the wall clock is set back. The server schedules the next task of
+// each queue by wall-clock time, so after a backward step it would dispatch nothing until that time is reached again.
+// A restarted process has no such times.
 func untilSetBack(ctx context.Context, every time.Duration, read func() reading) context.Context {
 	ctx, end := context.WithCancelCause(ctx)
 	go func() {
@@ -54,10 +55,10 @@ func untilSetBack(ctx context.Context, every time.Duration, read func() reading)
 	return ctx
 }
 
-// setBackError is why the server ended.
+// setBackError is the reason for stopping after a backward step of the clock.
 type setBackError struct{ by time.Duration }
 
 func (e *setBackError) Error() string {
-	return fmt.Sprintf("the machine's clock was put back by %s: this server ends, to be started again by the new time. "+
-		"Timers that were set before wait for the old one", e.by.Round(time.Second))
+	return fmt.Sprintf("the system clock was set back by %s: the server stops and must be restarted. "+
+		"Earlier timers still fire by the old time", e.by.Round(time.Second))
 }

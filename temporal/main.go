@@ -1,9 +1,9 @@
-// Command longhaul-temporal is a whole Temporal for one machine: the server and its Web UI on
-// SQLite, in one process. It is a module of its own so that the server's dependencies never meet
-// those of longhaul, which knows it only as a program to start and an address to dial.
+// Command longhaul-temporal runs a whole Temporal for one machine: the server and its Web UI on SQLite, in one
+// process. It is a separate module so that the server's dependencies do not affect longhaul, which only starts the
+// program and connects to its address.
 //
-// Nothing of longhaul may be imported here, and nothing of here by longhaul. Search attributes are
-// not registered here: longhaul does that over the API, as it must with any other Temporal.
+// This module and longhaul must not import each other. longhaul registers its search attributes over the API, as with
+// any other Temporal.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/server/common/headers"
 )
 
-// stopTimeout is how long a stop may take before the process ends anyway. The database stands it.
+// stopTimeout is the maximum duration of a stop; after it the process exits. The database tolerates that.
 const stopTimeout = 10 * time.Second
 
 type options struct {
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// run serves until a signal, or until the parent is gone if that was asked for.
+// run serves until a signal, or until the parent exits if --die-with-parent is set.
 func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	opts, err := parse(args)
 	switch {
@@ -70,7 +70,7 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 		return errors.Join(err, srv.stop())
 	}
 	<-ctx.Done()
-	stop() // from here on a second signal ends the process at once
+	stop() // a second signal ends the process at once
 	time.AfterFunc(stopTimeout, func() { os.Exit(1) })
 	if back, ok := context.Cause(ctx).(*setBackError); ok {
 		return errors.Join(back, srv.stop())
@@ -84,14 +84,14 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.ip, "ip", "127.0.0.1", "address to listen on; there is no login, so keep it on loopback")
 	f.IntVar(&o.port, "port", 7233, "gRPC port; 0 picks a free one")
 	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI; 0 means no UI")
-	f.StringVar(&o.data, "data", "", "folder for the database; made if missing")
-	f.BoolVar(&o.memory, "memory", false, "keep everything in memory instead: it is gone when the process ends")
+	f.StringVar(&o.data, "data", "", "folder for the database; created if missing")
+	f.BoolVar(&o.memory, "memory", false, "keep all data in memory; it is lost when the process ends")
 	f.StringVar(&o.namespace, "namespace", "default", "namespace to create")
-	f.IntVar(&o.historyEvents, "history-events", 4096, "after how many events a workflow is asked to go on in a new run")
-	f.DurationVar(&o.retention, "retention", 7*24*time.Hour, "how long finished workflows are kept")
+	f.IntVar(&o.historyEvents, "history-events", 4096, "number of history events after which a workflow should continue as new")
+	f.DurationVar(&o.retention, "retention", 7*24*time.Hour, "retention of closed workflows")
 	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
-	f.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input ends, which it does when the parent dies")
-	f.BoolVar(&o.version, "version", false, "print the version of the Temporal server and end")
+	f.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input is closed, as it is when the parent dies")
+	f.BoolVar(&o.version, "version", false, "print the version of the Temporal server and exit")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -101,17 +101,17 @@ func parse(args []string) (options, error) {
 	case o.version:
 		return o, nil
 	case (o.data == "") != o.memory:
-		return o, errors.New("give either --data DIR or --memory")
+		return o, errors.New("set either --data DIR or --memory")
 	case o.historyEvents < 20:
-		return o, fmt.Errorf("--history-events %d is too few: at least 20", o.historyEvents)
+		return o, fmt.Errorf("--history-events is %d, the minimum is 20", o.historyEvents)
 	case o.retention < time.Hour:
-		return o, fmt.Errorf("--retention %s is too short: at least 1h", o.retention)
+		return o, fmt.Errorf("--retention is %s, the minimum is 1h", o.retention)
 	}
 	return o, nil
 }
 
-// untilEOF ends ctx when r ends. The other end of the pipe belongs to the parent, so the kernel
-// closes it however the parent dies.
+// untilEOF cancels ctx when r ends. The parent holds the other end of the pipe, so the kernel closes it when the
+// parent dies.
 func untilEOF(ctx context.Context, r io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -35,14 +35,14 @@ func TestOpenFolder_refusesAnotherVersion(t *testing.T) {
 			}
 			for file, text := range test.files {
 				if got := read(t, filepath.Join(dir, file)); got != text {
-					t.Errorf("%s was touched: %q", file, got)
+					t.Errorf("%s was changed: %q", file, got)
 				}
 			}
 		})
 	}
 }
 
-func TestOpenFolder_isForOneProcess(t *testing.T) {
+func TestOpenFolder_locksTheFolder(t *testing.T) {
 	dir := t.TempDir()
 	lock, err := openFolder(dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestOpenFolder_isForOneProcess(t *testing.T) {
 	}
 	lock, err = openFolder(dir)
 	if err != nil {
-		t.Fatalf("free again, and still: %v", err)
+		t.Fatalf("the lock is released, but: %v", err)
 	}
 	_ = lock.Close()
 }
@@ -70,7 +70,7 @@ func TestOpenFolder_cannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestOpenFolder_beginsAgainAfterACrash(t *testing.T) {
+func TestOpenFolder_recoversFromACrash(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, versionFile), headers.ServerVersion)
 	write(t, filepath.Join(dir, mainFile+".new"), "half a schema")
@@ -93,14 +93,14 @@ func TestOpenFolder_keepsOnlyUsedIndexes(t *testing.T) {
 	defer lock.Close()
 	path := filepath.Join(dir, visibilityFile)
 	if unused := query(t, path, unusedIndexes); len(unused) != 0 {
-		t.Errorf("left behind: %v", unused)
+		t.Errorf("indexes not dropped: %v", unused)
 	}
 	if all := query(t, path, `SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility' AND sql IS NOT NULL`); len(all) != 18 {
-		t.Errorf("%d indexes, want the 8 named and 10 of keywords: %v", len(all), all)
+		t.Errorf("%d indexes, want 8 named indexes and 10 keyword indexes: %v", len(all), all)
 	}
 }
 
-func TestRun_saysWhichPortIsTaken(t *testing.T) {
+func TestRun_namesTheUsedPort(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestRun_saysWhichPortIsTaken(t *testing.T) {
 	}
 }
 
-func TestRun_refusesMistakes(t *testing.T) {
+func TestRun_refusesInvalidFlags(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no place":    {},
 		"two places":  {"--memory", "--data", "x"},
@@ -131,8 +131,8 @@ func TestRun_refusesMistakes(t *testing.T) {
 	}
 }
 
-// TestRun_servesUntilTheParentIsGone is one whole life: start, serve, stop at the end of the pipe.
-func TestRun_servesUntilTheParentIsGone(t *testing.T) {
+// TestRun_servesUntilTheParentExits starts, serves, and stops when the pipe is closed.
+func TestRun_servesUntilTheParentExits(t *testing.T) {
 	for name, place := range map[string][]string{"memory": {"--memory"}, "file": {"--data", t.TempDir()}} {
 		t.Run(name, func(t *testing.T) {
 			stdin, parent := io.Pipe()

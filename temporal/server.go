@@ -24,19 +24,19 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// startTimeout bounds a start on a slow or busy machine; it takes about a second on an idle one.
+// startTimeout limits a start on a slow or busy machine; it takes about a second on an idle machine.
 const startTimeout = time.Minute
 
-// server is a running Temporal.
+// server is a running Temporal server.
 type server struct {
 	opts     options
 	address  string
 	temporal temporal.Server
-	ui       *ui.Server // nil without one
+	ui       *ui.Server // nil without UI
 	lock     io.Closer  // nil in memory
 }
 
-// start returns once the server answers requests for the namespace.
+// start returns when the server answers requests for the namespace.
 func start(ctx context.Context, opts options) (*server, error) {
 	ports, err := choosePorts(opts)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *server) serve(ctx context.Context, ports map[primitives.ServiceName]int
 	return s.ready(ctx)
 }
 
-// createNamespace writes the namespace into the database unless it is there, which spares the first
-// start the wait for a registration to spread.
+// createNamespace writes the namespace into the database unless it exists. A registration over the API would delay the
+// first start.
 func createNamespace(cfg *config.Config, opts options) error {
 	namespace, err := schema.NewNamespaceConfig(clusterName, opts.namespace, false, nil)
 	if err != nil {
@@ -98,11 +98,10 @@ func (s *server) startUI() {
 		DisableNewsFetch: true, HideLogs: true,
 		CORS: uiconfig.CORS{CookieInsecure: true}, // plain HTTP, on loopback
 	}))
-	go func() { _ = s.ui.Start() }() // ends the process itself when it cannot listen
+	go func() { _ = s.ui.Start() }() // exits the process if it cannot listen
 }
 
-// ready waits until the namespace is served, and gives it the retention that was asked for: the
-// database may be older than the flag.
+// ready waits until the namespace is served, and updates its retention to the flag.
 func (s *server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -125,7 +124,7 @@ func (s *server) ready(ctx context.Context) error {
 	return err
 }
 
-// announce prints the one line that tells a parent where everything is.
+// announce prints one line with the addresses for the parent.
 func (s *server) announce(w io.Writer) error {
 	line := struct {
 		Address       string `json:"address"`
@@ -145,7 +144,7 @@ func (s *server) announce(w io.Writer) error {
 	return err
 }
 
-// stop ends the UI first, then the server, and lets go of the data folder last.
+// stop stops the UI, then the server, and releases the data folder last.
 func (s *server) stop() error {
 	if s.ui != nil {
 		s.ui.Stop()
@@ -160,8 +159,8 @@ func (s *server) unlock() error {
 	return s.lock.Close()
 }
 
-// choosePorts gives every service its port: the frontend the one asked for, the others free ones.
-// All are held until the last is chosen, so that no two are the same.
+// choosePorts returns a port for each service: the requested port for the frontend, free ports for the others. All
+// ports are held until the last is chosen, so that they differ.
 func choosePorts(opts options) (map[primitives.ServiceName]int, error) {
 	var held []io.Closer
 	defer func() {
@@ -172,7 +171,7 @@ func choosePorts(opts options) (map[primitives.ServiceName]int, error) {
 	listen := func(ip string, port int, flagName string) (int, error) {
 		l, err := net.Listen("tcp", address(ip, port))
 		if err != nil {
-			return 0, fmt.Errorf("cannot listen on %s: %w; end the program that does, or choose another with %s", address(ip, port), err, flagName)
+			return 0, fmt.Errorf("cannot listen on %s: %w; stop the program that uses the port, or choose another port with %s", address(ip, port), err, flagName)
 		}
 		held = append(held, l)
 		return l.Addr().(*net.TCPAddr).Port, nil

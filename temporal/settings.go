@@ -20,26 +20,26 @@ const (
 	clusterName     = "active"
 	loopback        = "127.0.0.1"
 
-	// shards is fixed for the life of a database.
+	// shards cannot change after a database is created.
 	shards = 4
 )
 
-// tuning is what a single node does better than the defaults, which are meant for a cluster.
+// tuning overrides defaults that are meant for a cluster.
 func tuning(opts options) dynamicconfig.StaticClient {
 	return dynamicconfig.StaticClient{
-		dynamicconfig.MatchingEnableFairness.Key():                              true, // no tenant's backlog hides another's
-		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():                  1,    // makes rate limits and fairness exact
+		dynamicconfig.MatchingEnableFairness.Key():                              true, // a tenant's backlog does not block other tenants
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():                  1,    // one partition makes rate limits and fairness exact
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key():                 1,
-		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key():        1000, // lists and counts; 10 otherwise
+		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key():        1000, // lists and counts; the default is 10
 		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():                  10000,
-		dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Key(): 5000, // one for each task somebody watches
+		dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Key(): 5000, // one per watched task
 		dynamicconfig.HistoryCountSuggestContinueAsNew.Key():                    opts.historyEvents,
 		dynamicconfig.WorkflowPauseEnabled.Key():                                true,
 		dynamicconfig.FrontendMaxConcurrentBatchOperationPerNamespace.Key():     5,
 	}
 }
 
-// serverConfig describes one process with every service in it, each on a port of its own.
+// serverConfig configures one process with all services, each on its own port.
 func serverConfig(opts options, ports map[primitives.ServiceName]int) *config.Config {
 	services := map[string]config.Service{}
 	for name, port := range ports {
@@ -78,8 +78,8 @@ func serverConfig(opts options, ports map[primitives.ServiceName]int) *config.Co
 	}
 }
 
-// database is how one SQLite file is opened. A crash of the process loses nothing that was
-// acknowledged; a power cut can lose the last commits, never the file.
+// database configures one SQLite file. A crash of the process loses no acknowledged write; a power failure may lose
+// the last commits but does not corrupt the file.
 func database(opts options, file string) *config.SQL {
 	if opts.memory {
 		return &config.SQL{
@@ -96,7 +96,7 @@ func database(opts options, file string) *config.SQL {
 	}
 }
 
-// hosts lets the services find each other without a gossip ring.
+// hosts lists the services for each other, instead of a gossip ring.
 func hosts(ports map[primitives.ServiceName]int, ip string) map[primitives.ServiceName]static.Hosts {
 	all := map[primitives.ServiceName]static.Hosts{}
 	for name, port := range ports {
@@ -109,7 +109,7 @@ func hosts(ports map[primitives.ServiceName]int, ip string) map[primitives.Servi
 	return all
 }
 
-// reachable is where a client on this machine finds what listens on ip.
+// reachable returns the address by which a client on this machine reaches a listener on ip.
 func reachable(ip string) string {
 	if parsed := net.ParseIP(ip); parsed != nil && parsed.IsUnspecified() {
 		return loopback
@@ -119,7 +119,7 @@ func reachable(ip string) string {
 
 func address(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
 
-// escaped is a path as SQLite's file: URIs want it.
+// escaped returns a path for SQLite's file: URIs.
 func escaped(dir, file string) string {
 	return (&url.URL{Path: filepath.Join(dir, file)}).EscapedPath()
 }

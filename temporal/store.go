@@ -20,14 +20,13 @@ import (
 
 const (
 	mainFile       = "temporal.db"
-	visibilityFile = "visibility.db" // a file of its own, so that its writes do not queue behind the others
+	visibilityFile = "visibility.db" // a separate file, so that its writes do not wait for the main database
 	versionFile    = "VERSION"
 	lockFile       = "LOCK"
 )
 
-// openFolder takes dir for this process until the lock it returns is closed, and gives it empty
-// databases if it has none. The server neither migrates nor checks a SQLite file, so a file of
-// another version is refused before it is opened.
+// openFolder locks dir for this process until the returned lock is closed, and creates missing databases. The server
+// neither migrates nor checks a SQLite file, so databases of another version are refused before they are opened.
 func openFolder(dir string) (lock io.Closer, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unusable(dir, err)
@@ -54,8 +53,8 @@ func prepare(dir string) error {
 	return nil
 }
 
-// takeLock holds the file at path, and writes there who holds it. The kernel lets go of it when the
-// process dies, however it dies.
+// takeLock locks the file at path and writes the process id into it. The kernel releases the lock when the process
+// dies.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -77,45 +76,45 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// unusable says what to do about a folder that cannot be written.
+// unusable returns the error for a folder that cannot be written.
 func unusable(dir string, err error) error {
-	return fmt.Errorf("the data folder %s cannot be written: %w; make it writable and make room, or choose another one with --data", dir, err)
+	return fmt.Errorf("the data folder %s cannot be written: %w; make it writable, free disk space, or choose another folder with --data", dir, err)
 }
 
 func heldError(path string) error {
 	pid, _ := os.ReadFile(path)
-	return fmt.Errorf("the data folder %s is in use by process %s: stop that one first, or choose another folder with --data",
+	return fmt.Errorf("the data folder %s is in use by process %s: stop that process, or choose another folder with --data",
 		filepath.Dir(path), strings.TrimSpace(string(pid)))
 }
 
-// checkVersion compares the version that wrote dir with ours. In a fresh folder it leaves ours,
-// before the first database is made, so that a database is never without one.
-func checkVersion(dir, ours string) error {
+// checkVersion compares the version of the data in dir with the server's version. In an empty folder it writes the
+// version before a database is created, so that no database is without a version.
+func checkVersion(dir, current string) error {
 	path := filepath.Join(dir, versionFile)
 	text, err := os.ReadFile(path)
-	theirs := strings.TrimSpace(string(text))
+	written := strings.TrimSpace(string(text))
 	switch {
-	case err == nil && theirs == ours:
+	case err == nil && written == current:
 		return nil
 	case err == nil:
-		return versionError(dir, "Temporal "+theirs, ours)
+		return versionError(dir, "Temporal "+written, current)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, mainFile)); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(versionError(dir, "an unknown Temporal", ours), err)
+		return errors.Join(versionError(dir, "an unknown Temporal version", current), err)
 	}
-	return writeWhole(path, ours+"\n")
+	return writeWhole(path, current+"\n")
 }
 
-func versionError(dir, theirs, ours string) error {
-	return fmt.Errorf("the database in %s was written by %s, and this is Temporal %s, which cannot read it safely; nothing was touched. "+
-		"Run the longhaul that wrote it until its tasks are done, or move the folder away to begin with an empty list of tasks "+
-		"(files and results in the bucket stay)", dir, theirs, ours)
+func versionError(dir, written, current string) error {
+	return fmt.Errorf("the database in %s was written by %s, and Temporal %s cannot read it safely; nothing was changed. "+
+		"Run the longhaul release that wrote it until its tasks are done, or move the folder away to start with an empty task list "+
+		"(files and results stay in the bucket)", dir, written, current)
 }
 
-// createDatabase makes a file with the schema unless there is one. It is made under another name
-// and renamed, so that a crash never leaves half a schema behind.
+// createDatabase creates a database with schema unless the file exists. It renames a finished draft, so that a crash
+// never leaves an incomplete schema.
 func createDatabase(dir, file string) error {
 	path := filepath.Join(dir, file)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -138,16 +137,15 @@ func createDatabase(dir, file string) error {
 	return os.Rename(filepath.Join(dir, draft), path)
 }
 
-// unusedIndexes finds what to drop. Visibility has 58 indexes, every one written at the start and the
-// end of a workflow, and together they cost more than all else that a workflow does. Those on keywords
-// stay because the server picks which of them a search attribute gets.
+// unusedIndexes selects the indexes to drop. Visibility has 58 indexes, all written at the start and the end of a
+// workflow; together they cost more than the rest of a workflow. Keyword indexes stay because the server chooses which
+// of them a search attribute gets.
 const unusedIndexes = `
 	SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility' AND sql IS NOT NULL
 	AND name NOT LIKE 'by\_keyword\_%' ESCAPE '\' AND name NOT IN ('default_idx', 'by_workflow_id', 'by_workflow_type',
 		'by_status', 'by_parent_workflow_id', 'by_root_workflow_id', 'by_temporal_scheduled_by_id', 'by_temporal_namespace_division')`
 
-// dropUnusedIndexes takes the file at an escaped path. A query that would have used one of them
-// still works: it scans.
+// dropUnusedIndexes drops indexes in the database at an escaped path. Queries without an index still work; they scan.
 func dropUnusedIndexes(path string) (err error) {
 	db, err := sql.Open(sqlite.PluginName, "file:"+path)
 	if err != nil {
@@ -174,16 +172,16 @@ func texts(db *sql.DB, query string) ([]string, error) {
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
+		var text string
+		if err := rows.Scan(&text); err != nil {
 			return nil, err
 		}
-		all = append(all, one)
+		all = append(all, text)
 	}
 	return all, rows.Err()
 }
 
-// writeWhole writes a file that is either there with all of text, or not there.
+// writeWhole writes a file atomically.
 func writeWhole(path, text string) error {
 	draft := path + ".new"
 	if err := os.WriteFile(draft, []byte(text), 0o600); err != nil {

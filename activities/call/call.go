@@ -25,7 +25,7 @@ type Answer struct {
 	Simulated bool       `json:"simulated,omitempty"` // the simulated provider gave it
 }
 
-// entry is what the ledger keeps of an answer, and which activity paid for it.
+// Entry is what the ledger keeps of an answer, and which activity paid for it.
 type Entry struct {
 	llm.Response
 	Vectors []byte `json:"vectors,omitempty"` // of an answer in vectors: one after the other, see packVectors
@@ -36,13 +36,13 @@ type Entry struct {
 	At   time.Time  `json:"at"`
 }
 
-// payer names the activity that runs, over all its attempts.
+// payer names the running activity, over all its attempts.
 func payer(ctx context.Context) string {
 	info := activity.GetInfo(ctx)
 	return info.WorkflowExecution.ID + "/" + info.WorkflowExecution.RunID + "/" + info.ActivityID
 }
 
-// asking is one answer that is being asked for.
+// PaidCall is a call for one answer, over all its attempts.
 type PaidCall struct {
 	*Caller
 	Heartbeat Recorder
@@ -56,10 +56,10 @@ type PaidCall struct {
 	Splits    func(err error) bool // whether the caller asks for less instead; nil means never
 }
 
-// ask gets the answer to a request, from the ledger if it was paid for before. It waits its turn in
-// the lane and makes one provider call at the most: Temporal makes the next attempt, which finds in
-// the heartbeat what this one met. An answer is recorded before anything else can fail, even while
-// being cancelled. The ledger knows it by the model that was asked for, whoever stood in for it.
+// Ask returns the answer to a request, from the ledger if it was paid for before. It waits for a turn in the lane and
+// makes at most one provider call: Temporal makes the next attempt, which finds in the heartbeat what this one met. An
+// answer is recorded before anything else can fail, even during a cancel, under the model that was asked for,
+// whichever model answered.
 func (a *Caller) Ask(ctx context.Context, heart *Heartbeat, t record.TaskRef, step string, req llm.Request) (Answer, error) {
 	req.Model = a.Router.Model(t.Model)
 	key, err := storage.LedgerKey(t.Lineage, step, req)
@@ -77,7 +77,7 @@ func (a *Caller) Ask(ctx context.Context, heart *Heartbeat, t record.TaskRef, st
 	return got.answer(ctx, key, heart.Call()), nil
 }
 
-// get finds the answer in the ledger, or makes a call for it and records what came.
+// get returns the answer from the ledger, or makes a call and records the answer.
 func (q *PaidCall) get(ctx context.Context) (got Entry, err error) {
 	ok, err := q.Ledger.Look(ctx, q.Key, &got)
 	switch {
@@ -98,7 +98,7 @@ func (q *PaidCall) get(ctx context.Context) (got Entry, err error) {
 	return got, nil
 }
 
-// attempt makes one call. What its failure means for the next attempt is in the error, which is one for Temporal.
+// Attempt makes one call. The error tells Temporal what the failure means for the next attempt.
 func (q *PaidCall) Attempt(ctx context.Context) (got Entry, err error) {
 	if q.defect, err = q.readDefect(ctx, q.Heartbeat.Call().Defect); err != nil {
 		return got, err
@@ -114,7 +114,7 @@ func (q *PaidCall) Attempt(ctx context.Context) (got Entry, err error) {
 	return got, nil
 }
 
-// callProvider makes one provider call, when a lane lets it.
+// callProvider makes one provider call when the lane admits it.
 func (q *PaidCall) callProvider(ctx context.Context) (Entry, error) {
 	pass, err := q.admit(ctx)
 	if err != nil {
@@ -140,19 +140,19 @@ func (q *PaidCall) callProvider(ctx context.Context) (Entry, error) {
 	return got, err
 }
 
-// complete asks a target for an answer in words.
+// Complete asks a target for an answer in words.
 func (q *PaidCall) Complete(ctx context.Context, target router.Target) (Entry, llm.Limits, error) {
 	q.Heartbeat.Grow(llm.Progress{})
 	response, err := target.Provider.Model.Complete(ctx, q.request(target), q.Heartbeat.Grow)
 	return Entry{Response: response}, response.Limits, err
 }
 
-// target is who is asked now.
+// target returns the provider and model to ask now.
 func (q *PaidCall) target() router.Target {
 	return q.Targets[min(q.Heartbeat.Call().Target, len(q.Targets)-1)] // there may have been more before a restart
 }
 
-// idempotencyKey is the same for every attempt at the same request, and for no other request.
+// idempotencyKey is the same for every attempt at a request, and for no other request.
 func (q *PaidCall) idempotencyKey() string {
 	key := path.Base(q.Key)
 	if n := q.Heartbeat.Call().Target; n > 0 {
@@ -161,7 +161,7 @@ func (q *PaidCall) idempotencyKey() string {
 	return key
 }
 
-// request is what is sent: to whom it goes, and mended if the answer before had a flaw.
+// request returns the request for a target, repaired if the last answer had a defect.
 func (q *PaidCall) request(target router.Target) llm.Request {
 	req := q.Req
 	req.Model, req.IdempotencyKey = target.Name, q.idempotencyKey()
@@ -212,8 +212,8 @@ func (q *PaidCall) ended() {
 	q.Heartbeat.UpdateCall(func(s *record.CallState) { s.InFlight = "" })
 }
 
-// record keeps a paid answer. The provider has been paid whatever happened to the task since, so it
-// stops neither for a cancel nor for a bucket that is down: only when the worker itself must go.
+// Record keeps a paid answer. The provider is paid whatever happened to the task since, so a cancel and a bucket that
+// is down do not stop it: only the end of the worker does.
 func (a *Caller) Record(ctx context.Context, key string, paid any) error {
 	going := activity.GetWorkerStopChannel(ctx)
 	ctx = context.WithoutCancel(ctx)
@@ -231,18 +231,19 @@ func (a *Caller) Record(ctx context.Context, key string, paid any) error {
 	}
 }
 
-// known refers to an answer that is on record.
+// Recorded refers to an answer that is in the ledger.
 func (a *Caller) Recorded(ctx context.Context, key string) (Answer, error) {
 	found, err := a.Entry(ctx, key)
 	return Answer{Key: key, By: found.From, Simulated: found.Simulated}, err
 }
 
-// text reads an answer back.
+// Text returns the text of an answer in the ledger.
 func (a *Caller) Text(ctx context.Context, key string) (string, error) {
 	found, err := a.Entry(ctx, key)
 	return found.Text, err
 }
 
+// Entry returns an entry of the ledger; an error if there is none.
 func (a *Caller) Entry(ctx context.Context, key string) (found Entry, err error) {
 	ok, err := a.Ledger.Look(ctx, key, &found)
 	if err == nil && !ok {

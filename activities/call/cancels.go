@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// endings are the tasks of which a call was broken off a moment ago. Each activity of a task hears of its end with a heartbeat of its own, and the
-// places in the lane that the first one leaves would go to calls of the others, to be broken off and paid for in vain. The zero value
-// is empty.
+// recentCancels holds the tasks of which a call was cut off a moment ago. Each activity of a task learns of its end by
+// a heartbeat of its own; without this, the lane would admit calls of the others in between, to be cut off and paid
+// for in vain. The zero value is empty.
 type recentCancels struct {
 	mu sync.Mutex
 	at map[string]time.Time
 }
 
-// endSpreads is how long the news of an end takes to reach all activities of a task.
+// cancelSpread is how long a cancel takes to reach all activities of a task.
 const cancelSpread = 3 * heartbeatInterval
 
-// note remembers that a call of a task was broken off.
+// add notes that a call of a task was cut off.
 func (e *recentCancels) add(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -28,7 +28,7 @@ func (e *recentCancels) add(id string) {
 	e.at[id] = time.Now()
 }
 
-// left is how long no call of a task is to begin.
+// remaining returns how long no call of a task may begin.
 func (e *recentCancels) remaining(id string) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"longhaul/internal/task"
 )
 
-// lanePatience is how long a call waits for its turn inside the worker. A longer wait is a timer of
-// Temporal's: it holds no slot, and it survives the worker.
+// laneWait is how long a call waits for its turn inside the worker. A longer wait is a timer of Temporal: it holds no
+// slot, and it survives the worker.
 const laneWait = 30 * time.Second
 
-// enter waits for a turn in the lane of the first target that can be asked. One that rests, or whose account
-// is used up, is passed by while another can stand in.
+// admit waits for a turn in the lane of the first target that can be asked. A target that rests, or whose account is
+// used up, is skipped while another can take over.
 func (q *PaidCall) admit(ctx context.Context) (*lane.Pass, error) {
 	for {
 		if q.target().Rests() && q.handOver() {
@@ -37,7 +37,7 @@ func (q *PaidCall) admit(ctx context.Context) (*lane.Pass, error) {
 	}
 }
 
-// door is where a call waits for its turn.
+// Gate is the lane that a call waits in.
 type Gate struct {
 	Lane   router.Gate
 	Of     string // the lane's name in numbers
@@ -45,7 +45,7 @@ type Gate struct {
 	Tokens int // about how many it will use
 }
 
-// wait waits for a turn, and tells of it. None is taken while it is likely that the task ends.
+// Admit waits for a turn and shows that it waits. No turn is taken while the task is likely to end.
 func (a *Caller) Admit(ctx context.Context, heart Recorder, d Gate) (*lane.Pass, error) {
 	for Sleep(ctx, a.cancels.remaining(d.Task.ID)) {
 		pass, err := a.enterLane(ctx, heart, d)
@@ -70,8 +70,7 @@ func (a *Caller) enterLane(ctx context.Context, heart Recorder, d Gate) (*lane.P
 	return pass, err
 }
 
-// turnedAway is the error of a call that was not made, for it got no turn. A wait that is too long for a worker is one that
-// Temporal tries again after it.
+// NotAdmitted is the error of a call that got no turn. Temporal retries it after a wait that is too long for a worker.
 func NotAdmitted(ctx context.Context, err error, b record.CallState) error {
 	closed, ok := errors.AsType[*lane.Closed](err)
 	if !ok {
@@ -84,8 +83,7 @@ func NotAdmitted(ctx context.Context, err error, b record.CallState) error {
 	return Retry(e, b, RetryDelay(time.Until(closed.Until), 1))
 }
 
-// handOver lets the next target be asked from now on, with a budget of errors of its own, and reports
-// whether there is one.
+// handOver makes the next target the one to ask, with an error budget of its own. It reports whether there is one.
 func (q *PaidCall) handOver() bool {
 	next := q.Heartbeat.Call().Target + 1
 	if next >= len(q.Targets) {
@@ -99,8 +97,8 @@ func (q *PaidCall) handOver() bool {
 	return true
 }
 
-// estimate is about how many tokens a call will use: four bytes each, and a summary's length for the
-// answer. The lane is told what it really was.
+// EstimateTokens estimates the tokens of a call: a token for four bytes, and a summary's length for the answer. The
+// lane learns the real number afterwards.
 func EstimateTokens(req llm.Request) int {
 	bytes := 0
 	for _, m := range req.Messages {
@@ -109,7 +107,7 @@ func EstimateTokens(req llm.Request) int {
 	return bytes/4 + 500
 }
 
-// outcome tells the lane how a call came out.
+// LaneOutcome tells the lane how a call ended.
 func LaneOutcome(used llm.Usage, told llm.Limits, err error) lane.Outcome {
 	refusal, ok := errors.AsType[*llm.Error](err)
 	if !ok {

@@ -14,10 +14,10 @@ import (
 	"longhaul/internal/storage"
 )
 
-// mostInBeat is how many bytes of a text a heartbeat carries: Temporal keeps each of them.
+// maxInlineText is the longest text, in bytes, that a heartbeat carries: Temporal keeps each heartbeat.
 const maxInlineText = 8 << 10
 
-// show is how a text is shown while it grows.
+// liveText is how a text is shown while it grows.
 type liveText struct {
 	item    *int
 	read    func(raw string) string // what a reader sees of it
@@ -27,8 +27,8 @@ type liveText struct {
 	raw     string // as the model has written it so far; guarded by the heart
 }
 
-// shows has the answer of the next call shown while it is being written. It is for the one call whose text a person
-// waits for, and not for the many of a batch.
+// ShowText shows the answer of the next call while it is written. Use it for the one call whose text a person waits
+// for, not for the many calls of a batch.
 func (a *Caller) ShowText(ctx context.Context, h *Heartbeat, t record.TaskRef, item *int, read func(raw string) string) {
 	info := activity.GetInfo(ctx)
 	h.mu.Lock()
@@ -36,10 +36,10 @@ func (a *Caller) ShowText(ctx context.Context, h *Heartbeat, t record.TaskRef, i
 	h.live = &liveText{item: item, read: read, key: storage.LiveKey(t.ID, path.Base(info.WorkflowExecution.ID)+"-"+info.ActivityID), bucket: a.Bucket}
 }
 
-// plain shows a text as it is.
+// PlainText shows a text unchanged.
 func PlainText(raw string) string { return raw }
 
-// grew notes how far an answer is; nothing yet begins another one.
+// Grow shows how much of an answer was received; an empty text starts another answer.
 func (h *Heartbeat) Grow(p llm.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +52,8 @@ func (h *Heartbeat) Grow(p llm.Progress) {
 	}
 }
 
-// tellText puts the text so far into the beat that goes out next. One that is too long goes into the bucket, beside the beating.
+// updateLive puts the text so far into the next heartbeat. A text that is too long goes to the bucket, without
+// delaying the heartbeat.
 func (h *Heartbeat) updateLive(ctx context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

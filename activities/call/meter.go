@@ -11,7 +11,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// Meter counts what is done, for those who run longhaul and not for those whose task it is. Outcome is a code, ok or cut_off.
+// Meter counts calls for operators. Outcome is an error code, ok or cut_off.
 type Meter interface {
 	Called(provider, outcome string, took time.Duration)
 	Used(provider, model string, u task.Usage)
@@ -44,7 +44,7 @@ func outcomeOf(ctx context.Context, refusal *llm.Error) string {
 	}
 }
 
-// wasted is what a call used that gave no answer, as far as the provider told.
+// wasted returns what a call without an answer used, as far as the provider reported.
 func wasted(refusal *llm.Error, price *router.Price) task.Usage {
 	if refusal == nil || !refusal.Partial.Known {
 		return task.Usage{}

@@ -11,8 +11,9 @@ import (
 	"longhaul/internal/record"
 )
 
-// Shield keeps the pause of a task from breaking off calls that run. Temporal pauses an activity by ending its context; behind the shield the
-// context goes on, so that a call that is paid for is finished, and only what has not begun is left: see entrance.
+// PauseGuard keeps a pause from cutting off running calls. Temporal pauses an activity by ending its context; behind
+// the guard the context stays open, so that a paid call is finished, and only calls that have not begun are left: see
+// admission.
 type PauseGuard struct {
 	interceptor.WorkerInterceptorBase
 }
@@ -26,14 +27,14 @@ type guardedActivity struct {
 	interceptor.ActivityInboundInterceptorBase
 }
 
-// ExecuteActivity runs an activity behind the shield.
+// ExecuteActivity runs an activity behind the guard.
 func (s *guardedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	ctx, end := guardPause(ctx)
 	defer end()
 	return s.Next.ExecuteActivity(ctx, in)
 }
 
-// shield is what an activity behind it can find out about the outside.
+// pauseGuard gives an activity access to its outer context.
 type pauseGuard struct {
 	outer  context.Context // the one that a pause ends as well
 	cancel context.CancelCauseFunc
@@ -41,7 +42,7 @@ type pauseGuard struct {
 
 type pauseGuardKey struct{}
 
-// raise makes a context that everything ends that ends ctx, but a pause.
+// guardPause makes a context that ends with ctx, except by a pause.
 func guardPause(ctx context.Context) (inside context.Context, end func()) {
 	s := &pauseGuard{outer: ctx}
 	inside, s.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), pauseGuardKey{}, s))
@@ -59,7 +60,8 @@ func guardPause(ctx context.Context) (inside context.Context, end func()) {
 	return inside, end
 }
 
-// entrance is a context for what has not begun yet, such as the wait for a turn in the lane: a pause ends it as well. Call end when it is over.
+// admission returns a context for what has not begun, such as the wait for a turn in the lane: a pause ends it too.
+// Call end afterwards.
 func admission(ctx context.Context) (waiting context.Context, end func()) {
 	s, ok := ctx.Value(pauseGuardKey{}).(*pauseGuard)
 	if !ok {
@@ -70,14 +72,14 @@ func admission(ctx context.Context) (waiting context.Context, end func()) {
 	return waiting, func() { forget(); cancel(nil) }
 }
 
-// paused reports whether the task of an activity is paused, and nothing else ended it.
+// isPaused reports whether the task of an activity is paused and nothing else ended it.
 func isPaused(ctx context.Context) bool {
 	s, ok := ctx.Value(pauseGuardKey{}).(*pauseGuard)
 	return ok && ctx.Err() == nil && errors.Is(context.Cause(s.outer), activity.ErrActivityPaused)
 }
 
-// beatPaused tells Temporal of an activity that goes on although it is paused, and passes on a cancel: the SDK, which has ended the outer
-// context, does so no more.
+// sendPaused sends the heartbeat of an activity that runs although it is paused, and passes on a cancel: the SDK,
+// which has ended the outer context, no longer does.
 func sendPaused(ctx context.Context, b record.Heartbeat) {
 	err := activity.GetClient(ctx).RecordActivityHeartbeat(ctx, activity.GetInfo(ctx).TaskToken, b)
 	if s, ok := ctx.Value(pauseGuardKey{}).(*pauseGuard); ok && temporal.IsCanceledError(err) {

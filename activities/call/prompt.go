@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// quote marks where material begins and ends. A text that holds an end mark itself cannot end early.
+// Quote marks where material begins and ends. A text that contains an end mark cannot end early.
 func Quote(tag, name, text string) string {
 	text = strings.ReplaceAll(text, "</"+tag+">", "< /"+tag+">")
 	name = strings.NewReplacer(`"`, "'", "\n", " ", "\r", " ").Replace(name)

@@ -11,9 +11,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// flaw is what was wrong with an answer that was paid for and cannot be used. The next call knows of it:
-// one that was cut may be longer, one that broke its schema is shown to the model to be mended. That
-// is done once; an answer with a flaw again is no answer.
+// defect is what was wrong with an answer that was paid for and cannot be used. The next call repairs it: an answer
+// that was cut may be longer, an answer that broke its schema is shown to the model. That is done once.
 type defect struct {
 	Code   task.Code `json:"code"`
 	Said   string    `json:"said"`             // what is wrong
@@ -25,7 +24,7 @@ type defect struct {
 // thousand words in any language.
 const leastLonger = 8192
 
-// flawOf is what can be mended about a refused answer; nil where nothing can.
+// defectOf returns what can be repaired about a refused answer; nil where nothing can.
 func defectOf(req llm.Request, refusal *llm.Error) *defect {
 	switch {
 	case refusal.Code == task.AnswerIncomplete && refusal.Class == llm.Final: // it came to its limit
@@ -38,7 +37,7 @@ func defectOf(req llm.Request, refusal *llm.Error) *defect {
 	}
 }
 
-// mend is a request for an answer without the flaw.
+// repair returns the request for an answer without the defect.
 func (f *defect) repair(req llm.Request) llm.Request {
 	req.IdempotencyKey += "-mended"
 	if f.Longer > 0 {
@@ -52,8 +51,8 @@ func (f *defect) repair(req llm.Request) llm.Request {
 	return req
 }
 
-// noteFlaw keeps a flaw for the next attempt, and reports whether there is one to be mended. A bucket that
-// is down leaves it: the call is then made again as it was.
+// recordDefect keeps a defect for the next attempt, and reports whether it can be repaired. If the bucket is down, the
+// call is repeated unchanged.
 func (q *PaidCall) recordDefect(ctx context.Context, f *defect) bool {
 	if f == nil || q.Heartbeat.Call().Defect != "" {
 		return false
@@ -67,7 +66,7 @@ func (q *PaidCall) recordDefect(ctx context.Context, f *defect) bool {
 	return true
 }
 
-// flawed reads back what was wrong with the answer before; nil when the key is "".
+// readDefect returns the defect of the last answer; nil when the key is "".
 func (a *Caller) readDefect(ctx context.Context, key string) (*defect, error) {
 	if key == "" {
 		return nil, nil
@@ -80,7 +79,7 @@ func (a *Caller) readDefect(ctx context.Context, key string) (*defect, error) {
 	return &f, nil
 }
 
-// cutShort is the failure of a call whose answer is not whole.
+// cutShort is the failure of a call whose answer was cut.
 func cutShort(provider string, r llm.Response) error {
 	return &llm.Error{
 		Class: llm.Final, Code: task.AnswerIncomplete, Provider: provider, Status: http.StatusOK, RequestID: r.RequestID, Partial: r.Usage,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// rest waits, not beyond a pause, and reports whether ctx goes on.
+// Sleep waits, but not beyond a pause, and reports whether ctx is still open.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -14,7 +14,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// embedding is a list of texts on its way to vectors.
+// embedding is a list of texts that get vectors.
 type embedding struct {
 	*Caller
 	heart    *Heartbeat
@@ -25,8 +25,8 @@ type embedding struct {
 	answered int // calls of this activity that gave an answer
 }
 
-// embed gets the vectors of texts, if it can in one call, each call from the ledger if it was paid for before.
-// After a failure the next attempt goes on where this one stopped. The answer has no key.
+// Embed returns the vectors of texts, in one call if possible, each call from the ledger if it was paid for before.
+// After a failure the next attempt continues where this one stopped. The answer has no key.
 func (a *Caller) Embed(ctx context.Context, heart *Heartbeat, t record.TaskRef, step string, req llm.EmbedRequest) ([][]float32, Answer, error) {
 	e := &embedding{Caller: a, heart: heart, task: t, step: step, targets: a.Router.Same(req.Model)}
 	vectors, err := e.all(ctx, req)
@@ -38,8 +38,8 @@ func (a *Caller) Embed(ctx context.Context, heart *Heartbeat, t record.TaskRef, 
 	return vectors, e.sum, nil
 }
 
-// all gets the vectors of a part: in one call, or in halves where that is too much for one. Halves are always
-// the same, whatever has been learned of the limits since, so that an attempt finds what the one before paid for.
+// all gets the vectors of a part in one call, or in halves where it is too large for one. The halves do not depend on
+// what was learned of the limits, so an attempt finds what the last one paid for.
 func (e *embedding) all(ctx context.Context, part llm.EmbedRequest) ([][]float32, error) {
 	target := e.targets[min(e.heart.Call().Target, len(e.targets)-1)]
 	if len(part.Texts) == 1 || part.Fits(target.Model.EmbedLimits(target.Name)) {
@@ -73,7 +73,7 @@ func tooMany(part llm.EmbedRequest) func(error) bool {
 	return func(err error) bool { return errors.Is(err, llm.ErrBatchTooLarge) && len(part.Texts) > 1 }
 }
 
-// take counts an answer and takes its vectors out.
+// take counts an answer and returns its vectors.
 func (e *embedding) take(ctx context.Context, got Entry, n int) ([][]float32, error) {
 	if got.By == payer(ctx) {
 		e.answered++
@@ -83,7 +83,7 @@ func (e *embedding) take(ctx context.Context, got Entry, n int) ([][]float32, er
 	return UnpackVectors(got.Vectors, n)
 }
 
-// one makes one call, unless its answer is known.
+// one makes one call, unless the ledger has its answer.
 func (e *embedding) one(ctx context.Context, part llm.EmbedRequest) (Entry, error) {
 	key, err := storage.LedgerKey(e.task.Lineage, e.step, part)
 	if err != nil {
@@ -96,7 +96,7 @@ func (e *embedding) one(ctx context.Context, part llm.EmbedRequest) (Entry, erro
 	return q.get(ctx)
 }
 
-// vectors asks a target for vectors.
+// Embed makes the function that asks a target for vectors.
 func (q *PaidCall) Embed(part llm.EmbedRequest) func(context.Context, router.Target) (Entry, llm.Limits, error) {
 	return func(ctx context.Context, target router.Target) (Entry, llm.Limits, error) {
 		req := part
@@ -109,8 +109,7 @@ func (q *PaidCall) Embed(part llm.EmbedRequest) func(context.Context, router.Tar
 	}
 }
 
-// packVectors puts vectors one behind the other as little-endian 32-bit floats: a third of what they are in
-// JSON.
+// PackVectors encodes vectors as little-endian 32-bit floats, a third of their size in JSON.
 func PackVectors(vectors [][]float32) []byte {
 	var packed []byte
 	for _, v := range vectors {
@@ -121,7 +120,7 @@ func PackVectors(vectors [][]float32) []byte {
 	return packed
 }
 
-// unpackVectors takes n vectors of one length apart again.
+// UnpackVectors decodes n vectors of one length.
 func UnpackVectors(packed []byte, n int) ([][]float32, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("%d bytes are not %d vectors", len(packed), n)
@@ -136,7 +135,7 @@ func UnpackVectors(packed []byte, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// unpackVector takes the ith of n vectors out.
+// UnpackVector decodes the ith of n vectors.
 func UnpackVector(packed []byte, i, n int) ([]float32, error) {
 	if len(packed)%(4*n) != 0 || len(packed) == 0 {
 		return nil, fmt.Errorf("%d bytes are not %d vectors", len(packed), n)

@@ -27,14 +27,14 @@ const (
 	groupWeight    = 400
 )
 
-// groupPaper is what the activities of a group read: its documents and how to summarise them.
+// Manifest is what the activities of a group read: its documents and how to write about them.
 type Manifest struct {
 	Style     Style   `json:"style"`
 	From      int     `json:"from"`
 	Documents []Entry `json:"documents"`
 }
 
-// groupedWork is one document of a group. Inline text has been put under Key.
+// Entry is one document of a group. Inline text is stored under Key.
 type Entry struct {
 	Name   string `json:"name,omitempty"` // as the client called it; "" if it did not
 	Label  string `json:"label"`
@@ -45,15 +45,14 @@ type Entry struct {
 	Password string `json:"password,omitempty"`
 }
 
-// style is how summaries are written.
+// Style is how texts about the documents are written.
 type Style struct {
 	Instructions string `json:"instructions,omitempty"`
 	Language     string `json:"language,omitempty"`
 	Words        int    `json:"words"`
 }
 
-// PlanDocuments shares out the documents that a task of any kind reads before its work begins. Run again it
-// writes the same again.
+// PlanDocuments plans the documents that a task reads before its work begins. A retry writes the same again.
 func (a *Library) PlanDocuments(ctx context.Context, req record.PlanRequest) ([]Group, error) {
 	heart := call.StartHeartbeat(ctx, "planning")
 	defer heart.Stop()
@@ -71,7 +70,7 @@ func (a *Library) PlanDocuments(ctx context.Context, req record.PlanRequest) ([]
 	return groups, a.WriteManifests(ctx, req.Task, groups, in.Documents, Style{})
 }
 
-// lay puts inline texts into the bucket and weighs every document.
+// WriteTexts stores inline texts and weighs every document, in model calls.
 func (a *Library) WriteTexts(ctx context.Context, t record.TaskRef, documents []task.Document) ([]int, error) {
 	weights := make([]int, len(documents))
 	g, ctx := errgroup.WithContext(ctx)
@@ -85,7 +84,7 @@ func (a *Library) WriteTexts(ctx context.Context, t record.TaskRef, documents []
 	return weights, g.Wait()
 }
 
-// unknownBytes stands in for the size of a document that has not been fetched.
+// unknownBytes is the assumed size of a document that has not been fetched.
 const unknownBytes = 50_000
 
 func (a *Library) weigh(ctx context.Context, t record.TaskRef, index int, d task.Document) (int, error) {
@@ -107,7 +106,7 @@ func (a *Library) weigh(ctx context.Context, t record.TaskRef, index int, d task
 	return 1 + int(min(size/int64(4*a.ChunkTokens), maxParts)), nil
 }
 
-// share cuts a batch into groups, in order.
+// Share cuts documents into groups, in order.
 func Share(documents []task.Document, weights []int) []Group {
 	var groups []Group
 	total := groupWeight // so that the first document opens a group
@@ -125,6 +124,7 @@ func Share(documents []task.Document, weights []int) []Group {
 	return groups
 }
 
+// WriteManifests stores a manifest for each group.
 func (a *Library) WriteManifests(ctx context.Context, t record.TaskRef, groups []Group, documents []task.Document, how Style) error {
 	for n, group := range groups {
 		paper := Manifest{Style: how, From: group.From}
@@ -144,7 +144,7 @@ func (a *Library) WriteManifests(ctx context.Context, t record.TaskRef, groups [
 	return nil
 }
 
-// paper reads a group's paper, and one document's place in it.
+// ManifestEntry reads the manifest of a group and one document of it.
 func (a *Library) ManifestEntry(ctx context.Context, t record.TaskRef, group, index int) (Manifest, Entry, error) {
 	var p Manifest
 	if err := a.Bucket.GetJSON(ctx, storage.GroupKey(t.ID, group), &p); err != nil {

@@ -31,15 +31,15 @@ type ReadRequest struct {
 	Indexes []int          `json:"indexes,omitempty"`
 }
 
-// Document is what a workflow must know of a document that was read: where its parts end, or why it
-// could not be read. The text itself is in the bucket.
+// Document is what a workflow knows of a document that was read: where its parts end, or why it could not be read. The
+// text is in the bucket.
 type Document struct {
 	Label string      `json:"label,omitempty"`
 	Ends  []int       `json:"ends,omitempty"` // byte offsets: part i goes from the end of the one before to Ends[i]
 	Error *task.Error `json:"error,omitempty"`
 }
 
-// source is what is kept of a document that was read.
+// Source is what is kept of a document that was read.
 type Source struct {
 	Name       string   `json:"name"`
 	Format     string   `json:"format"`
@@ -57,7 +57,7 @@ const (
 	MaxPartTokens = 8000
 )
 
-// FetchDocument brings a document from its address into the bucket. A retry fetches it again.
+// FetchDocument downloads a document into the bucket. A retry downloads it again.
 func (a *Library) FetchDocument(ctx context.Context, req DocumentRequest) error {
 	heart := call.StartHeartbeat(ctx, "fetching")
 	defer heart.Stop()
@@ -76,9 +76,9 @@ func (a *Library) FetchDocument(ctx context.Context, req DocumentRequest) error 
 	return a.Bucket.PutJSON(ctx, storage.DocumentKey(req.Task.ID, req.Index, "fetched.json"), got)
 }
 
-// ReadDocuments gets the text out of documents, keeps it in the bucket, and cuts it into parts of a
-// model's size at sentence borders. The same bytes are always cut the same way. A document that
-// cannot be read has its error in its place; what is wrong with us fails the whole, to be tried again.
+// ReadDocuments extracts the text of documents, stores it, and cuts it into parts of a model's size at sentence
+// borders, always in the same way. A document that cannot be read has its error in its place; an error of ours fails
+// the activity and is retried.
 func (a *Library) ReadDocuments(ctx context.Context, req ReadRequest) ([]Document, error) {
 	heart := call.StartHeartbeat(ctx, "reading")
 	defer heart.Stop()
@@ -99,7 +99,7 @@ func (a *Library) ReadDocuments(ctx context.Context, req ReadRequest) ([]Documen
 	return documents, nil
 }
 
-// readDocument reads one document. A final error of the document itself is no error of ours.
+// readDocument reads one document. A final error of the document is returned in its place.
 func (a *Library) readDocument(ctx context.Context, req DocumentRequest) (Document, error) {
 	_, work, err := a.ManifestEntry(ctx, req.Task, req.Group, req.Index)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *Library) textOf(ctx context.Context, req DocumentRequest, work Entry) (
 	return a.keepText(ctx, req, work, in.Name, text)
 }
 
-// bring copies a document to a local file, where the reader can get at it. The caller removes it.
+// bring copies a document to a local file for the reader. The caller removes it.
 func (a *Library) bring(ctx context.Context, req DocumentRequest, work Entry) (in document.Input, err error) {
 	object, err := a.open(ctx, req, work, &in)
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *Library) bring(ctx context.Context, req DocumentRequest, work Entry) (i
 	return in, err
 }
 
-// open finds a document's bytes, and what is known of its name and type.
+// open finds the bytes of a document, and what is known of its name and type.
 func (a *Library) open(ctx context.Context, req DocumentRequest, work Entry, in *document.Input) (*storage.Object, error) {
 	key := storage.DocumentKey(req.Task.ID, req.Index, "source")
 	switch {

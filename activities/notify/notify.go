@@ -13,8 +13,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// Notices holds what it takes to tell others how tasks go. Its activities have a queue of their own, so a receiver that
-// does not answer keeps no task waiting. All exported fields are needed, unless it says otherwise.
+// Activities make and deliver messages. They have a queue of their own, so a receiver that does not answer delays
+// nothing else.
 type Activities struct {
 	Bucket     *storage.Bucket
 	Endpoints  storage.Endpoints
@@ -30,7 +30,7 @@ type Activities struct {
 	gate notify.Gate
 }
 
-// Standing tells how a task stands, as readers of the API see it at this moment.
+// TaskReader returns a task as readers of the API see it at this moment.
 type TaskReader interface {
 	Standing(ctx context.Context, tenant, id string) (task.Task, error)
 }

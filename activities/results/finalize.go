@@ -19,7 +19,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// Finished is what a task came to.
+// Finished is how a task ended.
 type Finished struct {
 	Counts    task.Counts    `json:"counts,omitzero"`
 	Outcome   task.Outcome   `json:"outcome,omitempty"`
@@ -43,10 +43,10 @@ const (
 	JSONLinesType = "application/jsonl"
 )
 
-// sideBySide is how many objects of the bucket an activity reads or writes at a time.
+// Parallel is how many objects of the bucket an activity reads or writes at a time.
 const Parallel = 32
 
-// closeItems gives every item the outcome that is on record, writes the list of them, and counts.
+// Finalize reads the outcome of every item, writes the list of items, and counts them.
 func (a *Store) Finalize(ctx context.Context, heart *call.Heartbeat, t record.TaskRef, items []task.Item) (Finished, error) {
 	if err := a.readOutcomes(ctx, heart, t, items); err != nil {
 		return Finished{}, err
@@ -54,7 +54,7 @@ func (a *Store) Finalize(ctx context.Context, heart *call.Heartbeat, t record.Ta
 	return Tally(items), a.WriteItems(ctx, t, items)
 }
 
-// settle reads every item's record; those that have none stay as they are.
+// readOutcomes reads the record of every item; an item without one stays as it is.
 func (a *Store) readOutcomes(ctx context.Context, heart *call.Heartbeat, t record.TaskRef, items []task.Item) error {
 	var done atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
@@ -75,6 +75,7 @@ func (a *Store) readOutcomes(ctx context.Context, heart *call.Heartbeat, t recor
 	return g.Wait()
 }
 
+// WriteItems writes the list of items.
 func (a *Store) WriteItems(ctx context.Context, t record.TaskRef, items []task.Item) error {
 	text, err := JSONLines(items)
 	if err != nil {
@@ -83,6 +84,7 @@ func (a *Store) WriteItems(ctx context.Context, t record.TaskRef, items []task.I
 	return a.Bucket.Put(ctx, storage.ItemsKey(t.ID), JSONLinesType, text)
 }
 
+// Tally counts items by their outcome.
 func Tally(items []task.Item) Finished {
 	f := Finished{Outcome: task.Full, Counts: task.Counts{Total: len(items)}}
 	for _, item := range items {
@@ -107,7 +109,7 @@ func Tally(items []task.Item) Finished {
 	return f
 }
 
-// fail counts what went wrong with an item.
+// CountFailure counts the failure of an item.
 func (f *Finished) CountFailure(item task.Item) {
 	if f.First == nil {
 		f.First = item.Error
@@ -115,7 +117,7 @@ func (f *Finished) CountFailure(item task.Item) {
 	f.Failures = task.CountFailure(f.Failures, task.FailedItem{Index: &item.Index, Name: item.Name, Error: item.Error})
 }
 
-// storeResult keeps what a task came to, for programs.
+// WriteResult stores the result of a task, as JSON for programs.
 func (a *Store) WriteResult(ctx context.Context, t record.TaskRef, output any) (*record.Stored, error) {
 	encoded, err := json.Marshal(output)
 	if err != nil {
@@ -126,12 +128,12 @@ func (a *Store) WriteResult(ctx context.Context, t record.TaskRef, output any) (
 	return stored, a.Bucket.Put(ctx, storage.ResultKey(t.ID), "application/json", encoded)
 }
 
-// storeReport keeps what a task came to, for people: an artifact in Markdown.
+// WriteReport stores a Markdown artifact, for people.
 func (a *Store) WriteReport(ctx context.Context, t record.TaskRef, name, text string) error {
 	return a.Bucket.Put(ctx, storage.ArtifactKey(t.ID, name), MarkdownType, []byte(text))
 }
 
-// undone is an item that has no outcome.
+// Unfinished makes an item that has no outcome. Why is what stopped the task.
 func Unfinished(index int, name string, why *task.Error) task.Item {
 	item := task.Item{ID: strconv.Itoa(index), Index: index, Name: name, Status: task.ItemFailed, Error: why}
 	switch {
@@ -143,7 +145,7 @@ func Unfinished(index int, name string, why *task.Error) task.Item {
 	return item
 }
 
-// lines is a list as JSON, one of it a line.
+// JSONLines encodes a list as JSON, one entry a line.
 func JSONLines[T any](list []T) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -155,4 +157,5 @@ func JSONLines[T any](list []T) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
+// OneLine replaces white space, line breaks included, by single spaces.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -19,19 +19,20 @@ type ItemSoFar struct {
 	Missing []string   `json:"missing,omitempty"` // parts that are not in the summary, and why
 }
 
-// saveItem writes an item's record. A paid result is recorded even while the task is cancelled.
+// WriteItem writes the record of an item, also while the task is cancelled: it was paid for.
 func (a *Store) WriteItem(ctx context.Context, t record.TaskRef, item task.Item) error {
 	item.ID = strconv.Itoa(item.Index)
 	return a.Bucket.PutJSON(context.WithoutCancel(ctx), storage.ItemKey(t.ID, item.Index), item)
 }
 
+// ReadItem reads the record of an item; storage.ErrNotFound if it has none.
 func (a *Store) ReadItem(ctx context.Context, t record.TaskRef, index int) (task.Item, error) {
 	var item task.Item
 	err := a.Bucket.GetJSON(ctx, storage.ItemKey(t.ID, index), &item)
 	return item, err
 }
 
-// resultOf reads the result of an item; nil of one that did not succeed.
+// ResultOf decodes the result of an item; nil if the item did not succeed.
 func ResultOf[T any](item task.Item) (*T, error) {
 	if item.Status != task.ItemSucceeded {
 		return nil, nil
@@ -43,7 +44,7 @@ func ResultOf[T any](item task.Item) (*T, error) {
 	return result, nil
 }
 
-// artifactHref is where a task's artifact can be had.
+// ArtifactHref returns the path of an artifact in the API.
 func ArtifactHref(t record.TaskRef, name string) string {
 	return "/v1/tasks/" + t.ID + "/artifacts/" + name
 }

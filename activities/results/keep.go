@@ -15,8 +15,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// keep takes over the items that succeeded in the task that a replay keeps them of, and gives their indexes in order. They cost nothing. Run again
-// it does the same again. A task that keeps nothing has none.
+// KeepItems takes over the succeeded items of the task that a replay keeps them of, at no cost, and returns their
+// indexes in order. A retry does the same again. A task that keeps nothing has none.
 func (a *Store) KeepItems(ctx context.Context, t record.TaskRef, items int) ([]int, error) {
 	if t.Keep == nil {
 		return nil, nil
@@ -48,7 +48,7 @@ func (a *Store) KeepItems(ctx context.Context, t record.TaskRef, items int) ([]i
 	return kept, g.Wait()
 }
 
-// itemsOf are the items of a task that has ended: as it listed them, or, of one that was ended from outside, those on record.
+// itemsOf returns the items of an ended task: its list, or the records if Temporal ended it.
 func (a *Store) itemsOf(ctx context.Context, id string) (items []task.Item, err error) {
 	object, err := a.Bucket.Object(ctx, storage.ItemsKey(id))
 	if errors.Is(err, storage.ErrNotFound) {

@@ -17,8 +17,7 @@ type Plan struct {
 	FanIn     int               `json:"fan_in,omitempty"` // how many summaries are combined in one call
 }
 
-// PlanSummary shares out the documents of a summary task by size and lays a paper for each group
-// into the bucket. Run again it writes the same again.
+// PlanSummary groups the documents of a task by size and writes a manifest for each group. A retry writes the same.
 func (a *Activities) PlanSummary(ctx context.Context, req record.PlanRequest) (Plan, error) {
 	heart := call.StartHeartbeat(ctx, "planning")
 	defer heart.Stop()
@@ -37,11 +36,11 @@ func (a *Activities) PlanSummary(ctx context.Context, req record.PlanRequest) (P
 	for _, index := range kept {
 		weights[index] = 0
 	}
-	plan := Plan{Documents: len(in.Documents), Groups: documents.Share(in.Documents, weights), Digest: in.Digest, FanIn: FanIn(in.Words)}
+	plan := Plan{Documents: len(in.Documents), Groups: documents.Share(in.Documents, weights), Digest: in.Digest, FanIn: fanIn(in.Words)}
 	how := documents.Style{Instructions: in.Instructions, Language: in.Language, Words: in.Words}
 	return plan, a.Documents.WriteManifests(ctx, req.Task, plan.Groups, in.Documents, how)
 }
 
-// fanIn is how many summaries of so many words fit well into one call: about 8,000 tokens, at two
-// tokens a word to be safe in any language.
-func FanIn(words int) int { return min(max(8000/(2*words), 2), 20) }
+// fanIn is how many summaries of so many words fit into one call: about 8,000 tokens, at two tokens a word to be safe in
+// any language.
+func fanIn(words int) int { return min(max(8000/(2*words), 2), 20) }

@@ -18,7 +18,7 @@ import (
 func TestFanIn(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[int]int{20: 20, 300: 13, 1000: 4, 2000: 2} {
-		require.Equal(t, want, FanIn(words), "%d words", words)
+		require.Equal(t, want, fanIn(words), "%d words", words)
 	}
 }
 

@@ -166,9 +166,9 @@ func TestEvents_allTasks(t *testing.T) {
 	require.Equal(t, second.ID, eventTask(t, block(in)).ID)
 }
 
-// PR-01: a stream that is silent for long is not cut, neither by a limit on the whole answer nor by a proxy that cuts what is idle, and
-// what comes then comes at once. A proxy that holds answers back is told not to.
-func TestPR01_silentStreams(t *testing.T) {
+// A stream without events stays open past the limit on other answers and through a proxy that closes idle connections, and
+// the next event arrives at once. A header tells proxies not to buffer the stream.
+func TestEvents_silentStreams(t *testing.T) {
 	t.Parallel()
 	tasks, address, created := begun(t, func(p *server.Parts) { p.Heartbeat = 100 * time.Millisecond })
 	proxy := idleProxy(t, strings.TrimPrefix(address, "http://"), 2*time.Second)
@@ -226,9 +226,9 @@ func idleProxy(t *testing.T, to string, idle time.Duration) string {
 	return l.Addr().String()
 }
 
-// PR-03: over a proxy that cuts again and again, a listener that goes on from its last id sees every state that is newer, none twice,
-// and takes the end for the end alone. An id that was never told gives the present state.
-func TestPR03_reconnects(t *testing.T) {
+// A listener behind a proxy that keeps closing connections resumes from its last event id and sees each newer state once;
+// only the end event ends the stream. An unknown event id yields the current state.
+func TestEvents_reconnects(t *testing.T) {
 	t.Parallel()
 	tasks, address, created := begun(t, nil)
 	go func() {
@@ -268,8 +268,9 @@ func TestPR03_reconnects(t *testing.T) {
 	require.Contains(t, block(in), "event: end")
 }
 
-// PR-05: listeners that leave, politely or not, are gone at once; one that does not read is dropped, and delays nobody.
-func TestPR05_listenersLeave(t *testing.T) {
+// A listener that disconnects, with or without closing its connection, is removed at once. A listener that does not read is
+// dropped and delays no other listener.
+func TestEvents_listenersLeave(t *testing.T) {
 	tasks := servertest.NewTasks()
 	parts := servertest.Parts(t, tasks)
 	parts.Heartbeat = 100 * time.Millisecond
@@ -333,8 +334,8 @@ func serveOne(t *testing.T) (created task.Task, address string, arrived *atomic.
 	return created, address, arrived, stop
 }
 
-// DP-03: a stop ends fifty streams at once, with a word about when to come back, answers fifty long polls, and leaves uploads their time.
-func TestDP03_stop(t *testing.T) {
+// A stop ends fifty streams at once with a retry hint, answers fifty long polls, and lets uploads finish.
+func TestServe_stopEndsStreamsAndLongPolls(t *testing.T) {
 	t.Parallel()
 	created, address, arrived, stop := serveOne(t)
 	var all sync.WaitGroup

@@ -22,6 +22,7 @@ import (
 	"longhaul/api/server"
 	"longhaul/api/server/servertest"
 	"longhaul/internal/storage"
+	"longhaul/internal/task"
 )
 
 // form makes a form of one file.
@@ -198,3 +199,45 @@ func heap() uint64 {
 type endless []byte
 
 func (e endless) Read(p []byte) (int, error) { return copy(p, e), nil }
+
+// A file name is returned unchanged, is encoded in Content-Disposition for every client, and is part of no path on disk.
+func TestFiles_nonASCIINames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := newAPI(t, func(p *server.Parts) { p.Files = filesIn(t, dir) })
+	for name, tt := range map[string]struct{ name, disposition string }{
+		"chinese":   {"财报 2025.pdf", `attachment; filename="__ 2025.pdf"; filename*=UTF-8''%E8%B4%A2%E6%8A%A5%202025.pdf`},
+		"korean":    {"한글.pdf", `attachment; filename="__.pdf"; filename*=UTF-8''%ED%95%9C%EA%B8%80.pdf`},
+		"quote":     {`a"b.pdf`, `attachment; filename="a_b.pdf"; filename*=UTF-8''a%22b.pdf`},
+		"climbs":    {"../../etc/x", `attachment; filename=".._.._etc_x"; filename*=UTF-8''.._.._etc_x`},
+		"accents":   {"re\u0301sume\u0301.pdf", `attachment; filename="re_sume_.pdf"; filename*=UTF-8''re%CC%81sume%CC%81.pdf`},
+		"percent":   {"100%.pdf", `attachment; filename="100_.pdf"; filename*=UTF-8''100%25.pdf`},
+		"300 bytes": {strings.Repeat("财", 100), `attachment; filename="` + strings.Repeat("_", 100) + `"; filename*=UTF-8''` + strings.Repeat("%E8%B4%A2", 100)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := a.on(t)
+			contentType, body := form(t, "file", tt.name, "content of "+name)
+			r := a.do("POST", "/v1/files", map[string]string{"Content-Type": contentType}, body)
+			require.Equal(t, http.StatusCreated, r.status, string(r.body))
+			file := into[task.File](t, r)
+			require.Equal(t, tt.name, file.Name)
+			require.Equal(t, "/v1/files/"+file.ID, r.header.Get("Location"))
+			require.Equal(t, tt.name, into[task.File](t, a.do("GET", "/v1/files/"+file.ID, nil, "")).Name)
+			content := a.do("GET", "/v1/files/"+file.ID+"/content", nil, "")
+			require.Equal(t, "content of "+name, string(content.body))
+			require.Equal(t, tt.disposition, content.header.Get("Content-Disposition"))
+			require.Equal(t, `"`+file.SHA256+`"`, content.header.Get("ETag"))
+			part := a.do("GET", "/v1/files/"+file.ID+"/content", map[string]string{"Range": "bytes=0-6"}, "")
+			require.Equal(t, "content", string(part.body))
+			require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+				require.NotContains(t, path[len(dir):], tt.name, "the name is a path on the disk")
+				require.Regexp(t, `^[ -~]*$`, path[len(dir):], "the disk sees generated names only")
+				return err
+			}))
+			require.Equal(t, http.StatusNoContent, a.do("DELETE", "/v1/files/"+file.ID, nil, "").status)
+			require.Equal(t, http.StatusNotFound, a.do("GET", "/v1/files/"+file.ID, nil, "").status)
+		})
+	}
+	r := a.do("POST", "/v1/files?name=line%0Abreak.pdf", map[string]string{"Content-Type": "text/plain"}, "x")
+	require.Equal(t, http.StatusUnprocessableEntity, r.status, "a line break is refused")
+}

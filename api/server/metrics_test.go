@@ -14,7 +14,7 @@ import (
 )
 
 // Whatever clients ask for, the numbers do not grow, and name nobody.
-func TestOB01_pathsAndTenants(t *testing.T) {
+func TestMetrics_boundedPathsAndTenants(t *testing.T) {
 	m := metrics.New()
 	a := newAPI(t, func(p *server.Parts) {
 		p.Meter, p.Metrics = m, m.Handler()

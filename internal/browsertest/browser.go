@@ -1,4 +1,4 @@
-// Package browsertest drives Chromium in tests of pages.
+// Package browsertest drives Chromium in page tests.
 package browsertest
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Start starts Chromium for a test and its subtests, with more flags by name. It finds loopback alone. Without
-// Chromium the test is skipped, unless CI=true: then it fails.
+// Start starts Chromium for a test and its subtests, with additional flags by name. Chromium can only reach loopback.
+// Without Chromium the test is skipped, or fails if CI=true.
 func Start(t *testing.T, flags map[string]any) context.Context {
 	t.Helper()
 	path := chromium()
 	if path == "" && os.Getenv("CI") == "true" {
-		t.Fatal("no chromium in PATH: the pages must be tested here; apt-get install chromium")
+		t.Fatal("chromium is not in PATH and CI=true requires the page tests; run apt-get install chromium")
 	}
 	if path == "" {
-		t.Skip("no chromium in PATH: the pages are not tested; apt-get install chromium")
+		t.Skip("chromium is not in PATH; run apt-get install chromium to test the pages")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
@@ -33,7 +33,7 @@ func Start(t *testing.T, flags map[string]any) context.Context {
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(process)
 	t.Cleanup(closeTab)
-	require.NoError(t, chromedp.Do(ctx), "chromium does not start")
+	require.NoError(t, chromedp.Do(ctx), "start chromium")
 	return ctx
 }
 

@@ -18,23 +18,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Window is a window of a browser, with a storage of its own, that shows one server. Its methods fail the test.
+// Window is a browser window with its own storage for one server. Its methods fail the test on errors.
 type Window struct {
 	T   *testing.T
 	Ctx context.Context
-	URL string // of the server
+	URL string // base URL of the server
 
-	mu   sync.Mutex
-	asks []string // addresses it asked for
-	said []string // errors and warnings on its console, policy violations among them
+	mu        sync.Mutex
+	requested []string // requested addresses
+	console   []string // errors and warnings, including policy violations
 }
 
-// Open opens a window that has not shown anything yet, for some minutes at the most. When the test ends, it must
-// have had nothing to complain about and have asked nobody but the server.
+// Open opens an empty window that is closed after the given time at most. At the end of the test it fails if the
+// console has messages or other servers were contacted.
 func Open(t *testing.T, browser context.Context, url string, within time.Duration) *Window {
 	t.Helper()
 	w := &Window{T: t, URL: url}
-	ctx, closeWindow := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(w.hear))
+	ctx, closeWindow := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(w.handle))
 	t.Cleanup(closeWindow)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	t.Cleanup(cancel)
@@ -47,69 +47,69 @@ func Open(t *testing.T, browser context.Context, url string, within time.Duratio
 	return w
 }
 
-// hear is called with everything that happens in the window.
-func (w *Window) hear(event any) {
+// handle records requests and console messages from browser events.
+func (w *Window) handle(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		w.asks = append(w.asks, e.Request.URL)
+		w.requested = append(w.requested, e.Request.URL)
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
-			w.said = append(w.said, e.Entry.Text+" "+e.Entry.URL)
+			w.console = append(w.console, e.Entry.Text+" "+e.Entry.URL)
 		}
 	case *runtime.EventExceptionThrown:
-		w.said = append(w.said, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
+		w.console = append(w.console, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
 	case *runtime.EventConsoleAPICalled:
-		w.said = append(w.said, "console."+string(e.Type))
+		w.console = append(w.console, "console."+string(e.Type))
 	}
 }
 
 func (w *Window) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	require.Empty(w.T, w.said, "the console of the window")
-	require.NotEmpty(w.T, w.asks)
-	for _, address := range w.asks {
-		require.True(w.T, strings.HasPrefix(address, w.URL+"/") || strings.HasPrefix(address, "data:") || strings.HasPrefix(address, "blob:"+w.URL), "%s is not ours", address)
+	require.Empty(w.T, w.console, "messages on the console")
+	require.NotEmpty(w.T, w.requested)
+	for _, address := range w.requested {
+		require.True(w.T, strings.HasPrefix(address, w.URL+"/") || strings.HasPrefix(address, "data:") || strings.HasPrefix(address, "blob:"+w.URL), "the page requested %s", address)
 	}
 }
 
-// Asked are the addresses that it has asked for.
+// Asked returns the requested addresses.
 func (w *Window) Asked() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.asks)
+	return slices.Clone(w.requested)
 }
 
-// Forgive takes from the console what contains a text, and fails if nothing does.
+// Forgive removes console messages that contain a text, and fails if there are none.
 func (w *Window) Forgive(text string) {
 	w.T.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var rest []string
-	for _, line := range w.said {
+	for _, line := range w.console {
 		if !strings.Contains(line, text) {
 			rest = append(rest, line)
 		}
 	}
-	require.NotEqual(w.T, len(rest), len(w.said), "%q is not on the console: %v", text, w.said)
-	w.said = rest
+	require.NotEqual(w.T, len(rest), len(w.console), "%q is not on the console: %v", text, w.console)
+	w.console = rest
 }
 
-// Do takes steps in the window.
+// Do runs steps in the window.
 func (w *Window) Do(steps ...chromedp.Action[chromedp.Void]) {
 	w.T.Helper()
 	require.NoError(w.T, chromedp.Do(w.Ctx, steps...))
 }
 
-// Visit goes to a page of the server.
+// Visit opens a page of the server.
 func (w *Window) Visit(path string) {
 	w.T.Helper()
 	w.Do(chromedp.Navigate(w.URL + path))
 }
 
-// Eval gives the value of an expression in the page, or what it promises.
+// Eval returns the value of an expression in the page, after awaiting a promise.
 func Eval[T any](w *Window, expression string) T {
 	w.T.Helper()
 	value, err := chromedp.Run(w.Ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -117,11 +117,11 @@ func Eval[T any](w *Window, expression string) T {
 	return value
 }
 
-// Until waits for a condition in the page for half a minute, and shows the page if it does not come. One that
-// throws, as an element is not there yet, is not met.
+// Until waits up to 30 seconds for a condition in the page, and prints the page if it fails. A condition that throws,
+// for example because an element is missing, counts as false.
 func (w *Window) Until(condition string) { w.UntilWithin(30*time.Second, condition) }
 
-// UntilWithin is Until with a patience of its own.
+// UntilWithin is Until with another timeout.
 func (w *Window) UntilWithin(patience time.Duration, condition string) {
 	w.T.Helper()
 	met := "(() => { try { return !!(" + condition + ") } catch { return false } })()"
@@ -131,20 +131,20 @@ func (w *Window) UntilWithin(patience time.Duration, condition string) {
 	}
 }
 
-// Text gives what a reader sees of an element.
+// Text returns the visible text of an element.
 func (w *Window) Text(selector string) string {
 	w.T.Helper()
 	return Eval[string](w, "document.querySelector(`"+selector+"`).innerText")
 }
 
-// Click clicks on the first element of a selector, when there is one.
+// Click clicks the first element of a selector, if there is one.
 func (w *Window) Click(selector string) {
 	w.T.Helper()
 	w.Until("document.querySelector(`" + selector + "`)")
 	w.Do(chromedp.Evaluate[chromedp.Void]("document.querySelector(`" + selector + "`).click(); undefined"))
 }
 
-// Fill types into a field as a person does.
+// Fill sets the value of a field and fires its events.
 func (w *Window) Fill(selector, text string) {
 	w.T.Helper()
 	w.Until("document.querySelector(`" + selector + "`)")

@@ -13,11 +13,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// usableWithin is how long a new search attribute may take to be known everywhere in a cluster.
+// usableWithin limits the time until a new search attribute is usable in the cluster.
 const usableWithin = time.Minute
 
-// EnsureSearchAttributes registers those of the keys that the namespace lacks, and returns once all
-// of them can be searched for. It may be called at every start, by any number of processes at once.
+// EnsureSearchAttributes registers missing search attributes and returns once all of them are searchable. It is
+// idempotent and safe for concurrent processes.
 func (c *Connection) EnsureSearchAttributes(ctx context.Context, keys ...temporal.SearchAttributeKey) error {
 	ctx, cancel := context.WithTimeout(ctx, usableWithin)
 	defer cancel()
@@ -31,8 +31,7 @@ func (c *Connection) EnsureSearchAttributes(ctx context.Context, keys ...tempora
 	return c.waitSearchable(ctx, keys)
 }
 
-// register adds what is missing. When that fails because another process was faster, nothing is
-// missing any more.
+// register adds missing search attributes. An error is ignored if another process registered them in the meantime.
 func (c *Connection) register(ctx context.Context, keys []temporal.SearchAttributeKey) error {
 	missing, err := c.missing(ctx, keys)
 	if err != nil || len(missing) == 0 {
@@ -52,8 +51,8 @@ func (c *Connection) register(ctx context.Context, keys []temporal.SearchAttribu
 	return err
 }
 
-// missing gives the keys that are not registered. One that is there with another type is an error:
-// a search attribute cannot change its type.
+// missing returns the keys that are not registered. A key with another type is an error, because the type cannot be
+// changed.
 func (c *Connection) missing(ctx context.Context, keys []temporal.SearchAttributeKey) ([]temporal.SearchAttributeKey, error) {
 	present, err := c.Client.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: c.Namespace})
 	if err != nil {
@@ -66,13 +65,14 @@ func (c *Connection) missing(ctx context.Context, keys []temporal.SearchAttribut
 		case !ok:
 			missing = append(missing, key)
 		case got != key.GetValueType():
-			return nil, serviceerror.NewInvalidArgumentf("%s is there with type %s and must be %s: remove it, or use another namespace", key.GetName(), got, key.GetValueType())
+			return nil, serviceerror.NewInvalidArgumentf("search attribute %s has the type %s and must have the type %s: remove it, or use another namespace", key.GetName(), got, key.GetValueType())
 		}
 	}
 	return missing, nil
 }
 
-// registerByHand tells how to do what Temporal did not let us do. Temporal Cloud never does.
+// registerByHand returns an error with the commands to register the attributes manually. Temporal Cloud always needs
+// that.
 func (c *Connection) registerByHand(keys []temporal.SearchAttributeKey, err error) error {
 	if !refused(err) {
 		return fmt.Errorf("search attributes of namespace %s: %w", c.Namespace, err)
@@ -82,12 +82,12 @@ func (c *Connection) registerByHand(keys []temporal.SearchAttributeKey, err erro
 		fmt.Fprintf(&names, " --name %s --type %s", key.GetName(), key.GetValueType())
 		fmt.Fprintf(&cloud, " --sa %s=%s", key.GetName(), key.GetValueType())
 	}
-	return fmt.Errorf("namespace %[1]s lacks search attributes, and longhaul could not register them: %[2]w. "+
-		"Someone who may can: temporal operator search-attribute create --namespace %[1]s%[3]s; "+
+	return fmt.Errorf("namespace %[1]s lacks search attributes and longhaul is not allowed to register them: %[2]w. "+
+		"An administrator can run: temporal operator search-attribute create --namespace %[1]s%[3]s; "+
 		"on Temporal Cloud: tcld namespace search-attributes add --namespace %[1]s%[4]s", c.Namespace, err, names.String(), cloud.String())
 }
 
-// waitSearchable asks until a search that names all the keys is understood.
+// waitSearchable waits until a query with all keys succeeds.
 func (c *Connection) waitSearchable(ctx context.Context, keys []temporal.SearchAttributeKey) error {
 	terms := make([]string, len(keys))
 	for i, key := range keys {

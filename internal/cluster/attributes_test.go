@@ -26,7 +26,7 @@ func TestEnsureSearchAttributes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		server namespace
-		want   map[string]enums.IndexedValueType // added
+		want   map[string]enums.IndexedValueType // attributes added
 		errs   []string
 	}{
 		"fresh": {
@@ -48,7 +48,7 @@ func TestEnsureSearchAttributes(t *testing.T) {
 		},
 		"another type": {
 			server: namespace{attributes: map[string]enums.IndexedValueType{"Tenant": enums.INDEXED_VALUE_TYPE_TEXT}},
-			errs:   []string{"Tenant is there with type Text and must be Keyword"},
+			errs:   []string{"Tenant has the type Text and must have the type Keyword"},
 		},
 		"not allowed": {
 			server: namespace{addErr: serviceerror.NewPermissionDenied("no", "")},
@@ -79,7 +79,7 @@ func TestEnsureSearchAttributes_waitsUntilTheyAreSearchable(t *testing.T) {
 	t.Parallel()
 	server := namespace{countErrs: []error{serviceerror.NewInvalidArgument("unknown attribute")}}
 	require.NoError(t, server.connect().EnsureSearchAttributes(t.Context(), keys...))
-	require.Empty(t, server.countErrs, "asked until it was understood")
+	require.Empty(t, server.countErrs, "the query is repeated until it succeeds")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -87,15 +87,15 @@ func TestEnsureSearchAttributes_waitsUntilTheyAreSearchable(t *testing.T) {
 	require.ErrorIs(t, server.connect().EnsureSearchAttributes(ctx, keys...), context.DeadlineExceeded)
 }
 
-// namespace answers as a server with one namespace would.
+// namespace is a fake server with one namespace.
 type namespace struct {
 	operatorservice.OperatorServiceClient
 	workflowservice.WorkflowServiceClient
 	attributes, added map[string]enums.IndexedValueType
-	listErrs          []error // one for each call, until none is left
-	countErrs         []error // likewise
+	listErrs          []error // one error per call, then success
+	countErrs         []error // as listErrs
 	addErr            error
-	raced             bool // a failing add still finds everything registered afterwards
+	raced             bool // attributes are registered although the add fails
 	counted           string
 }
 

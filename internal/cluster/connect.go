@@ -23,29 +23,28 @@ const (
 	defaultNamespace = "default"
 )
 
-// Options say which Temporal, and how to talk to it.
+// Options select the Temporal server.
 type Options struct {
-	// Address is a Temporal that needs no login; its namespace is default, and TEMPORAL_* is not
-	// read. "" means the one that TEMPORAL_* describes, or 127.0.0.1:7233.
+	// Address is a Temporal server without login, with namespace default; TEMPORAL_* is then ignored. "" means the
+	// server described by TEMPORAL_*, or 127.0.0.1:7233.
 	Address string
 
 	Log      *slog.Logger              // nil means slog.Default
-	Metrics  client.MetricsHandler     // nil means none
-	Payloads converter.ExternalStorage // the zero value leaves every payload in Temporal; see Payloads
+	Metrics  client.MetricsHandler     // nil means no metrics
+	Payloads converter.ExternalStorage // the zero value keeps all payloads in Temporal; see Payloads
 }
 
-// Connection is a client and what it is connected to. It is safe for concurrent use.
+// Connection is a client and its connection data. It is safe for concurrent use.
 type Connection struct {
 	Client    client.Client
-	Identity  string // what our workers are called in Temporal
+	Identity  string // identity of this process's workers in Temporal
 	Namespace string
 	Address   string
 
 	log *slog.Logger
 }
 
-// Connect makes a connection without waiting for the Temporal: calls on it fail until it answers,
-// and again whenever it does not. See Wait.
+// Connect creates a connection without waiting for the server; calls fail while the server is unavailable. See Wait.
 func Connect(opts Options) (*Connection, error) {
 	settings, err := settings(opts)
 	if err != nil {
@@ -79,8 +78,8 @@ func settings(opts Options) (client.Options, error) {
 	return settings, nil
 }
 
-// heartbeatEvery is how often each worker tells the server that it lives, and what it has to do: several of these are missed
-// before it counts as gone.
+// heartbeatEvery is the interval of worker heartbeats. The server declares a worker dead after several missed
+// heartbeats.
 const heartbeatEvery = 5 * time.Second
 
 func identity() string {
@@ -91,10 +90,10 @@ func identity() string {
 	return fmt.Sprintf("%d@%s", os.Getpid(), host)
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *Connection) Close() { c.Client.Close() }
 
-// Check asks once whether the namespace can be used.
+// Check requests the namespace once.
 func (c *Connection) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -105,30 +104,30 @@ func (c *Connection) Check(ctx context.Context) error {
 const (
 	checkTimeout = 5 * time.Second
 	checkEvery   = 500 * time.Millisecond
-	tellEvery    = 10 * time.Second
+	logEvery     = 10 * time.Second
 )
 
-// Wait returns once the namespace can be used. It goes on asking, and says so in the log, until ctx
-// ends or Temporal refuses us: only a person can change that.
+// Wait returns once the namespace is available. It retries and logs until ctx ends or Temporal refuses access, which
+// only an operator can change.
 func (c *Connection) Wait(ctx context.Context) error {
-	var told time.Time
+	var logged time.Time
 	return poll(ctx, func() (done bool, err error) {
 		err = c.Check(ctx)
 		if err == nil || refused(err) {
 			return true, err
 		}
-		if time.Since(told) >= tellEvery {
-			told = time.Now()
+		if time.Since(logged) >= logEvery {
+			logged = time.Now()
 			c.log.InfoContext(ctx, "waiting for Temporal", "address", c.Address, "namespace", c.Namespace, "error", err)
 		}
 		return false, err
 	}, func(err error) error {
-		return fmt.Errorf("Temporal at %s, namespace %s, cannot be used: %w", c.Address, c.Namespace, err)
+		return fmt.Errorf("Temporal at %s, namespace %s, is not usable: %w", c.Address, c.Namespace, err)
 	})
 }
 
-// poll calls try until it is done or ctx has ended, and gives its last error in words.
-func poll(ctx context.Context, try func() (done bool, err error), words func(error) error) error {
+// poll calls try until it is done or ctx ends; wrap adds context to the last error.
+func poll(ctx context.Context, try func() (done bool, err error), wrap func(error) error) error {
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
 	for {
@@ -137,17 +136,17 @@ func poll(ctx context.Context, try func() (done bool, err error), words func(err
 		case done && err == nil:
 			return nil
 		case done:
-			return words(err)
+			return wrap(err)
 		}
 		select {
 		case <-ctx.Done():
-			return words(errors.Join(err, ctx.Err()))
+			return wrap(errors.Join(err, ctx.Err()))
 		case <-ticker.C:
 		}
 	}
 }
 
-// refused reports whether asking again cannot help.
+// refused reports whether a retry cannot help.
 func refused(err error) bool {
 	switch serviceerror.ToStatus(err).Code() {
 	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument, codes.Unimplemented:

@@ -33,10 +33,10 @@ func TestSettings_comeFromTheTemporalVariables(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "cloud.example:7233", got.HostPort)
 		require.Equal(t, "tasks.acme", got.Namespace)
-		require.NotNil(t, got.ConnectionOptions.TLS, "a key is sent over TLS only")
+		require.NotNil(t, got.ConnectionOptions.TLS, "an API key is only sent over TLS")
 		require.NotNil(t, got.Credentials)
 	})
-	t.Run("our own child, whatever they say", func(t *testing.T) {
+	t.Run("an explicit address overrides TEMPORAL_*", func(t *testing.T) {
 		t.Setenv("TEMPORAL_ADDRESS", "cloud.example:7233")
 		t.Setenv("TEMPORAL_API_KEY", "hush")
 		got, err := settings(Options{Address: "127.0.0.1:1"})
@@ -50,7 +50,7 @@ func TestWait_saysWhatItWaitsForAndStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	c, err := Connect(Options{Address: "127.0.0.1:1", Log: slog.New(slog.NewTextHandler(&log, nil))})
-	require.NoError(t, err, "nobody listens there, and connecting does not need that")
+	require.NoError(t, err, "connecting does not need a server")
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -1,7 +1,7 @@
-// Package cluster is the way to a Temporal: the connection, what must be true of a namespace before
-// longhaul can use it, and the bucket as the place of payloads that are too big for Temporal.
+// Package cluster connects to Temporal, prepares its namespace, and stores payloads that are too large for
+// Temporal in the bucket.
 //
-// Where Temporal is, and how to log in there, is said by the Temporal SDK's own TEMPORAL_*
-// variables. Nothing here knows tasks, kinds or workflows: what is searched for is told by the
-// caller, and starting or reading workflows belongs to internal/engine.
+// The address and the credentials come from the Temporal SDK's TEMPORAL_* variables. This package knows
+// nothing of tasks, kinds or workflows: the caller names the search attributes, and internal/engine starts
+// and reads workflows.
 package cluster

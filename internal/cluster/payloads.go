@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	driverName   = "longhaul-bucket" // stands in histories, so it is for ever
+	driverName   = "longhaul-bucket" // stored in histories; never change it
 	claimKey     = "key"
-	inlineLimit  = 256 << 10 // bytes; Temporal itself refuses 2 MiB
+	inlineLimit  = 256 << 10 // bytes; Temporal's own limit is 2 MiB
 	payloadsRoot = "payloads"
 )
 
-// Blobs is what is needed of the bucket. Put must write all or nothing.
+// Blobs is the required part of the bucket. Put must be atomic.
 type Blobs interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
 	Get(ctx context.Context, key string) ([]byte, error)
 }
 
-// Payloads keeps in blobs every payload of more than 256 KiB, and leaves a reference in Temporal.
-// It is the backstop for what should have been a reference already.
+// Payloads stores payloads over 256 KiB in blobs and leaves references in Temporal. It is a backstop: large data
+// should already be passed by reference.
 func Payloads(blobs Blobs) converter.ExternalStorage {
 	return converter.ExternalStorage{Drivers: []converter.StorageDriver{driver{blobs}}, PayloadSizeThreshold: inlineLimit}
 }
 
-// payloadPrefix is where the payloads of a workflow are, of all its runs; to erase it is to erase them.
+// payloadPrefix is the prefix of all payloads of a workflow, over all runs, so that they can be erased together.
 func payloadPrefix(namespace, workflowID string) string {
 	return payloadsRoot + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(workflowID) + "/"
 }
 
-// driver names a payload by its hash, so storing one again, as a retry does, changes nothing.
+// driver names a payload by its hash, so that storing it again is idempotent.
 type driver struct{ blobs Blobs }
 
 func (driver) Name() string { return driverName }
 func (driver) Type() string { return driverName }
 
 func (d driver) Store(sc converter.StorageDriverStoreContext, payloads []*common.Payload) ([]converter.StorageDriverClaim, error) {
-	prefix := payloadPrefix("_", "_") // the SDK does not say whose a query's answer is
+	prefix := payloadPrefix("_", "_") // the SDK gives no target for query results
 	switch target := sc.Target.(type) {
 	case converter.StorageDriverWorkflowInfo:
 		prefix = payloadPrefix(target.Namespace, target.WorkflowID)
@@ -68,7 +68,7 @@ func (d driver) Store(sc converter.StorageDriverStoreContext, payloads []*common
 	return claims, nil
 }
 
-// Retrieve trusts neither the bucket nor the claim: what comes back must be what was stored.
+// Retrieve verifies the hash of each payload.
 func (d driver) Retrieve(rc converter.StorageDriverRetrieveContext, claims []converter.StorageDriverClaim) ([]*common.Payload, error) {
 	payloads := make([]*common.Payload, len(claims))
 	for i, claim := range claims {
@@ -89,7 +89,7 @@ func (d driver) Retrieve(rc converter.StorageDriverRetrieveContext, claims []con
 
 func decode(key string, data []byte) (*common.Payload, error) {
 	if sum := hash(data); len(key) < len(sum) || key[len(key)-len(sum):] != sum {
-		return nil, fmt.Errorf("%s is not what was stored there", key)
+		return nil, fmt.Errorf("%s does not match its hash", key)
 	}
 	payload := &common.Payload{}
 	if err := proto.Unmarshal(data, payload); err != nil {

@@ -25,10 +25,10 @@ func (m memory) Get(_ context.Context, key string) ([]byte, error) {
 	if data, ok := m[key]; ok {
 		return data, nil
 	}
-	return nil, errors.New("not there: " + key)
+	return nil, errors.New("not found: " + key)
 }
 
-func TestPayloads_comeBackAsTheyWere(t *testing.T) {
+func TestPayloads_roundTrip(t *testing.T) {
 	t.Parallel()
 	blobs := memory{}
 	driver := Payloads(blobs).Drivers[0]
@@ -41,7 +41,7 @@ func TestPayloads_comeBackAsTheyWere(t *testing.T) {
 	require.NoError(t, err)
 	_, err = driver.Store(converter.StorageDriverStoreContext{Context: t.Context(), Target: target}, payloads)
 	require.NoError(t, err)
-	require.Len(t, blobs, 2, "stored twice, kept once")
+	require.Len(t, blobs, 2, "stored twice, one object")
 	for key := range blobs {
 		require.True(t, strings.HasPrefix(key, "payloads/default/a%2Fb%20c/"), key)
 	}
@@ -55,8 +55,8 @@ func TestPayloads_comeBackAsTheyWere(t *testing.T) {
 	key := slices.Sorted(maps.Keys(blobs))[0]
 	blobs[key] = []byte("changed")
 	_, err = driver.Retrieve(converter.StorageDriverRetrieveContext{Context: t.Context()}, claims)
-	require.ErrorContains(t, err, key+" is not what was stored there")
+	require.ErrorContains(t, err, key+" does not match its hash")
 	delete(blobs, key)
 	_, err = driver.Retrieve(converter.StorageDriverRetrieveContext{Context: t.Context()}, claims)
-	require.ErrorContains(t, err, "not there: "+key)
+	require.ErrorContains(t, err, "not found: "+key)
 }

@@ -12,11 +12,11 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// pollAge is how long one who polls counts after it was last seen: a poll lasts up to a minute, and the server notes when it
-// begins. One that was killed counts until then.
+// pollAge is how long a poller counts as alive after it was last seen: a poll lasts up to a minute, and the server
+// records its start. A killed poller counts until then.
 const pollAge = 70 * time.Second
 
-// WhoPolls asks Temporal who polls a task queue for decisions, as every worker does at all times.
+// WhoPolls returns the pollers of workflow tasks on a task queue; every worker always polls for them.
 func WhoPolls(ctx context.Context, c client.Client, namespace, queue string) ([]*taskqueuepb.PollerInfo, error) {
 	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
@@ -24,10 +24,10 @@ func WhoPolls(ctx context.Context, c client.Client, namespace, queue string) ([]
 	return answer.GetPollers(), err
 }
 
-// SeenLately gives when each of the pollers of a queue was last seen, by its identity and Temporal's clock, but for those that may be gone.
-func SeenLately(told []*taskqueuepb.PollerInfo) map[string]time.Time {
+// SeenLately returns the time when each live poller was last seen, by identity and Temporal's clock.
+func SeenLately(pollers []*taskqueuepb.PollerInfo) map[string]time.Time {
 	live := map[string]time.Time{}
-	for _, p := range told {
+	for _, p := range pollers {
 		if at := p.GetLastAccessTime().AsTime(); time.Since(at) < pollAge {
 			live[p.GetIdentity()] = at
 		}
@@ -35,23 +35,23 @@ func SeenLately(told []*taskqueuepb.PollerInfo) map[string]time.Time {
 	return live
 }
 
-// Pollers tells who asks for work, by having seen them ask again. When they asked is a time of Temporal's clock, which may differ from ours,
-// and either may be set: so that is believed of those alone who are seen for the first time. The zero value has seen nobody; it is safe for
-// concurrent use.
+// Pollers decides which pollers are alive by observing that their last access time changes. Temporal's clock may
+// differ from ours, and either may be set, so an access time is only compared with our clock at the first observation.
+// The zero value has no observations; it is safe for concurrent use.
 type Pollers struct {
 	mu   sync.Mutex
 	seen map[string]sighting // by identity
 }
 
 type sighting struct {
-	told time.Time // when they asked last, as Temporal tells it
-	at   time.Time // the same by our clock
+	reported time.Time // last access time by Temporal's clock
+	at       time.Time // when that access was observed by our clock
 }
 
-// Live takes in what Temporal tells of a queue, and gives the identities of those who asked lately.
-func (p *Pollers) Live(told []*taskqueuepb.PollerInfo) map[string]bool {
-	lately, live := p.Lately(told), map[string]bool{}
-	for _, poller := range told {
+// Live records the pollers reported by Temporal and returns the identities of those that are alive.
+func (p *Pollers) Live(pollers []*taskqueuepb.PollerInfo) map[string]bool {
+	lately, live := p.Lately(pollers), map[string]bool{}
+	for _, poller := range pollers {
 		if id := poller.GetIdentity(); lately[id] {
 			live[id] = true
 		}
@@ -59,24 +59,24 @@ func (p *Pollers) Live(told []*taskqueuepb.PollerInfo) map[string]bool {
 	return live
 }
 
-// Lately is Live with those of whom Temporal does not tell any more: one that was started again, or whose clock was set, forgets who asks.
-func (p *Pollers) Lately(told []*taskqueuepb.PollerInfo) map[string]bool {
+// Lately is Live plus live pollers that Temporal no longer reports: a restarted Temporal forgets its pollers.
+func (p *Pollers) Lately(pollers []*taskqueuepb.PollerInfo) map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen == nil {
 		p.seen = map[string]sighting{}
 	}
 	now := time.Now()
-	for _, poller := range told {
+	for _, poller := range pollers {
 		id, last := poller.GetIdentity(), poller.GetLastAccessTime().AsTime()
 		switch s, known := p.seen[id]; {
 		case !known:
 			p.seen[id] = sighting{last, now.Add(-max(now.Sub(last), 0))}
-		case !last.Equal(s.told):
+		case !last.Equal(s.reported):
 			p.seen[id] = sighting{last, now}
 		}
 	}
-	const forget = time.Hour // one that asked last so long ago is told of no more, by any Temporal
+	const forget = time.Hour // longer than Temporal reports an absent poller
 	maps.DeleteFunc(p.seen, func(_ string, s sighting) bool { return now.Sub(s.at) > forget })
 	lately := map[string]bool{}
 	for id, s := range p.seen {

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Two workers that ask once a minute, by a Temporal whose clock is set forward or back in between: they are there all the time, and one
-// that is killed is gone after the same time as ever.
+// Two workers poll once a minute while Temporal's clock is set forward or back: both stay alive, and a killed worker
+// disappears after the usual time.
 func TestPollers(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"true": 0, "an hour forward": time.Hour, "an hour back": -time.Hour} {
@@ -36,20 +36,20 @@ func watchPollers(t *testing.T, off time.Duration) {
 	for range 30 {
 		require.Equal(t, both, look())
 	}
-	asked["a"] = time.Now().Add(off) // the clock was set, and b has not asked since
+	asked["a"] = time.Now().Add(off) // the clock was set, and b has not polled since
 	for range 25 {
 		require.Equal(t, both, look())
 	}
 	asked["b"] = time.Now().Add(off)
 	require.Equal(t, both, look())
-	for range 60 { // a is killed
+	for range 60 { // worker a is killed
 		asked["b"] = time.Now().Add(off)
 		look()
 	}
 	require.Equal(t, map[string]bool{"b": true}, look())
 }
 
-// A Temporal that is started again has heard of nobody, and hears of one after the other.
+// A restarted Temporal knows no pollers and learns them one by one.
 func TestPollers_forgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,11 +63,11 @@ func TestPollers_forgotten(t *testing.T) {
 		require.Len(t, p.Lately([]*taskqueuepb.PollerInfo{asked("a")}), 2)
 		require.Len(t, p.Live([]*taskqueuepb.PollerInfo{asked("a")}), 1)
 		time.Sleep(41 * time.Second)
-		require.Len(t, p.Lately([]*taskqueuepb.PollerInfo{asked("a")}), 1, "it is gone indeed")
+		require.Len(t, p.Lately([]*taskqueuepb.PollerInfo{asked("a")}), 1, "the killed poller disappears")
 	})
 }
 
-// A Temporal whose clock always differs from ours: who asks again is there.
+// With a constant difference of the clocks, a poller that polls again is alive.
 func TestPollers_clocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestPollers_clocksThatDiffer(t *testing.T) {
 		live := func() bool {
 			return p.Live([]*taskqueuepb.PollerInfo{{Identity: "a", LastAccessTime: timestamppb.New(time.Now().Add(-time.Hour))}})["a"]
 		}
-		require.False(t, live(), "it may be long gone")
+		require.False(t, live(), "the poller may be dead")
 		time.Sleep(time.Second)
 		require.True(t, live())
 	})

@@ -1,9 +1,9 @@
-// Package config is every setting of longhaul, once. A setting is a field of Config; its key in the
-// file, its environment variable, its flag, its default and its help all follow from the field.
+// Package config defines every setting of longhaul once. A setting is a field of Config; its key in the
+// file, its environment variable, its flag, its default and its help text follow from the field.
 //
-// Settings come from flags, then LONGHAUL_* variables, then the file, then the defaults. TEMPORAL_*
-// is not read here: that is the Temporal SDK's own (see internal/cluster).
+// Flags override LONGHAUL_* variables, variables override the file, and the file overrides the defaults.
+// TEMPORAL_* variables belong to the Temporal SDK (see internal/cluster).
 //
-// Nothing is opened, dialled or logged here, and no room below internal/app imports this one: each
-// is given the values it needs.
+// This package opens, dials and logs nothing. Packages below internal/app do not import it; they receive
+// the values they need.
 package config

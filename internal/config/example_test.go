@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the example files anew")
+var update = flag.Bool("update", false, "rewrite the example files")
 
-// TestExamples_followTheCode keeps the two example files at the root what the fields of Config say.
-// After a change of a setting: go test ./internal/config -update
+// TestExamples_followTheCode compares the two example files with the fields of Config. After a change of a
+// setting, run go test ./internal/config -update
 func TestExamples_followTheCode(t *testing.T) {
 	for file, want := range map[string]string{".env.example": envExample(), "longhaul.example.yaml": fileExample()} {
 		path := filepath.Join("..", "..", file)
@@ -23,11 +23,11 @@ func TestExamples_followTheCode(t *testing.T) {
 		}
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Equal(t, want, string(got), "%s is behind the code: go test ./internal/config -update", file)
+		require.Equal(t, want, string(got), "%s is outdated, run go test ./internal/config -update", file)
 	}
 }
 
-// TestExamples_areTheDefaults loads both, the first with every line switched on.
+// TestExamples_areTheDefaults loads both example files, .env.example with every line enabled.
 func TestExamples_areTheDefaults(t *testing.T) {
 	want, err := Load(Source{Dir: "/x"})
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestExamples_areTheDefaults(t *testing.T) {
 			env = append(env, "LONGHAUL_"+assignment)
 		}
 	}
-	require.Len(t, env, len(knobs(&Config{}))+1)
+	require.Len(t, env, len(settings(&Config{}))+1)
 	got, err := Load(Source{Dir: "/x", Env: env})
 	require.NoError(t, err)
 	require.Equal(t, want, got)
@@ -52,16 +52,16 @@ func TestExamples_areTheDefaults(t *testing.T) {
 
 func envExample() string {
 	var b strings.Builder
-	b.WriteString(`# Every setting with its default. Copy to .env, take the # away from the lines that you change, and
+	b.WriteString(`# Every setting with its default. Copy to .env, remove the # from the lines that you change, and
 # load it: set -a; . ./.env; set +a
-# A setting may also stand in longhaul.yaml, or be a flag; flags win, then variables, then the file.
+# Settings may also be in longhaul.yaml or be flags. Flags override variables, variables override the file.
 
-# A model provider in two lines. They count while LONGHAUL_LLM_BASE_URL and LONGHAUL_LLM_KEY are not
-# set. Without any of the four the built-in simulated model answers.
+# A model provider in two lines, used if LONGHAUL_LLM_BASE_URL and LONGHAUL_LLM_KEY are not set. Without any
+# of the four the built-in simulated model answers.
 #OPENAI_API_KEY=
 #OPENAI_BASE_URL=https://api.openai.com/v1
 
-# Which Temporal: the variables of the Temporal SDK. With TEMPORAL_ADDRESS set, make run starts none.
+# The Temporal server: variables of the Temporal SDK. With TEMPORAL_ADDRESS set, make run starts no server.
 #TEMPORAL_ADDRESS=127.0.0.1:7233
 #TEMPORAL_NAMESPACE=default
 #TEMPORAL_API_KEY=
@@ -69,11 +69,11 @@ func envExample() string {
 #TEMPORAL_TLS_CLIENT_KEY_PATH=
 #TEMPORAL_TLS_SERVER_CA_CERT_PATH=
 
-# where the configuration file is (none is needed)
+# path of the configuration file (optional)
 #LONGHAUL_CONFIG=
 
 `)
-	for _, k := range knobs(&Config{}) {
+	for _, k := range settings(&Config{}) {
 		fmt.Fprintf(&b, "# %s\n#%s=%s\n\n", k.describe(), k.env(), k.fallback)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -81,11 +81,11 @@ func envExample() string {
 
 func fileExample() string {
 	var b strings.Builder
-	b.WriteString(`# Every setting with its default. Copy to longhaul.yaml, and keep the lines that you change.
-# What is not here is a mistake, and is told at the start. Secrets are better off in the environment.
+	b.WriteString(`# Every setting with its default. Copy to longhaul.yaml and keep the lines that you change.
+# Unknown settings are reported at the start. Keep secrets in environment variables.
 `)
 	section := ""
-	for _, k := range knobs(&Config{}) {
+	for _, k := range settings(&Config{}) {
 		heading, name, nested := strings.Cut(k.key, ".")
 		if !nested {
 			fmt.Fprintf(&b, "\n# %s\n%s: %s\n", k.describe(), k.key, k.yaml())
@@ -100,7 +100,7 @@ func fileExample() string {
 	return b.String()
 }
 
-func (k knob) describe() string {
+func (k setting) describe() string {
 	text := k.help
 	if len(k.oneOf) > 0 {
 		text += " (" + strings.Join(k.oneOf, ", ") + ")"
@@ -111,7 +111,7 @@ func (k knob) describe() string {
 	return text
 }
 
-func (k knob) yaml() string {
+func (k setting) yaml() string {
 	switch k.field.Interface().(type) {
 	case []Key:
 		return "[] # as [{tenant: name, key: secret}]"

@@ -18,19 +18,18 @@ import (
 	"longhaul/internal/schema"
 )
 
-// Source is where the settings come from. The zero value gives the defaults.
+// Source is the source of the settings. The zero value gives the defaults.
 type Source struct {
-	Args  []string       // the command line without the program's name
-	Env   []string       // as os.Environ gives it; an empty variable is as none
-	Dir   string         // where relative paths begin and longhaul.yaml is looked for; "" means the working directory
-	Flags *pflag.FlagSet // the program's own flags, to which ours are added; nil means none
+	Args  []string       // command line without the program name
+	Env   []string       // as from os.Environ; empty variables are ignored
+	Dir   string         // base of relative paths and folder of longhaul.yaml; "" means the working directory
+	Flags *pflag.FlagSet // the program's own flags, which Load extends; nil means none
 }
 
-// Load reads all sources and reports all mistakes together. It gives pflag.ErrHelp when help was
-// asked for, and printed.
+// Load reads all sources and reports all errors together. It returns pflag.ErrHelp after printing the help.
 func Load(src Source) (Config, error) {
 	var cfg Config
-	l := loader{src: src, env: lookup(src.Env), flags: src.Flags, values: viper.New(), knobs: knobs(&cfg)}
+	l := loader{src: src, env: lookup(src.Env), flags: src.Flags, values: viper.New(), settings: settings(&cfg)}
 	if l.flags == nil {
 		l.flags = pflag.NewFlagSet("longhaul", pflag.ContinueOnError)
 	}
@@ -50,26 +49,28 @@ func Load(src Source) (Config, error) {
 		l.mistakes = append(l.mistakes, err)
 	}
 	if n := len(l.mistakes); n > 0 {
-		return Config{}, fmt.Errorf("%d mistake(s) in the configuration:\n%w", n, errors.Join(l.mistakes...))
+		return Config{}, fmt.Errorf("%d error(s) in the configuration:\n%w", n, errors.Join(l.mistakes...))
 	}
 	return cfg, nil
 }
 
-// knob is one setting, read off its field.
-type knob struct {
-	key      string // in the file: llm.base_url
+// setting is one setting, derived from a field of Config.
+type setting struct {
+	key      string // key in the file, such as llm.base_url
 	help     string
-	fallback string // the default, as it would be written
-	least    string // "" means no bound
+	fallback string // default, in its text form
+	least    string // minimum, in its text form; "" means none
 	oneOf    []string
 	field    reflect.Value
 }
 
-func (k knob) env() string  { return "LONGHAUL_" + strings.ToUpper(strings.ReplaceAll(k.key, ".", "_")) }
-func (k knob) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.key) }
+func (k setting) env() string {
+	return "LONGHAUL_" + strings.ToUpper(strings.ReplaceAll(k.key, ".", "_"))
+}
+func (k setting) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.key) }
 
-// secret reports whether the setting must not be a flag, which every user of a machine can read.
-func (k knob) secret() bool {
+// secret reports whether the setting must not be a flag: other users of the machine can read flags.
+func (k setting) secret() bool {
 	switch k.field.Interface().(type) {
 	case Secret, []Key, []Provider, []HTTPTool, []MCPServer, []ToolSecret:
 		return true
@@ -77,19 +78,19 @@ func (k knob) secret() bool {
 	return false
 }
 
-// knobs lists the settings of cfg in the order of its fields.
-func knobs(cfg *Config) []knob { return fields("", reflect.ValueOf(cfg).Elem()) }
+// settings returns the settings of cfg in the order of the fields.
+func settings(cfg *Config) []setting { return fields("", reflect.ValueOf(cfg).Elem()) }
 
-func fields(prefix string, v reflect.Value) []knob {
-	var all []knob
+func fields(prefix string, v reflect.Value) []setting {
+	var all []setting
 	for i := range v.NumField() {
 		tag, field := v.Type().Field(i).Tag, v.Field(i)
-		key := prefix + tag.Get("knob")
-		if _, isKnob := tag.Lookup("help"); !isKnob {
+		key := prefix + tag.Get("key")
+		if _, isSetting := tag.Lookup("help"); !isSetting {
 			all = append(all, fields(key+".", field)...)
 			continue
 		}
-		all = append(all, knob{
+		all = append(all, setting{
 			key: key, help: tag.Get("help"), fallback: tag.Get("default"),
 			least: tag.Get("min"), oneOf: strings.Fields(tag.Get("oneof")), field: field,
 		})
@@ -97,13 +98,13 @@ func fields(prefix string, v reflect.Value) []knob {
 	return all
 }
 
-// loader carries one Load from step to step.
+// loader is the state of a Load.
 type loader struct {
 	src      Source
 	env      map[string]string
 	flags    *pflag.FlagSet
 	values   *viper.Viper
-	knobs    []knob
+	settings []setting
 	mistakes []error
 }
 
@@ -112,15 +113,15 @@ func (l *loader) mistake(format string, args ...any) {
 }
 
 func (l *loader) addFlags() {
-	l.flags.String("config", "", "configuration file (default longhaul.yaml, if there is one)")
-	for _, k := range l.knobs {
+	l.flags.String("config", "", "configuration file (default longhaul.yaml, if it exists)")
+	for _, k := range l.settings {
 		if !k.secret() {
 			l.flags.String(k.flag(), k.fallback, k.help)
 		}
 	}
 }
 
-// readFile reads the file that was named, which must be there, or longhaul.yaml, which need not.
+// readFile reads the given file, which must exist, or else longhaul.yaml, which may be missing.
 func (l *loader) readFile() {
 	path, _ := l.flags.GetString("config")
 	if path == "" {
@@ -145,7 +146,7 @@ func (l *loader) readFile() {
 	l.keepCase(path)
 }
 
-// keepCase reads the tools once more: viper makes all keys lower case, and those of a tool's parameters are not ours.
+// keepCase reads the HTTP tools again: viper lower-cases all keys, but the names of parameters must keep their case.
 func (l *loader) keepCase(path string) {
 	var file struct {
 		Tools struct {
@@ -158,10 +159,10 @@ func (l *loader) keepCase(path string) {
 	}
 }
 
-// refuseUnknown runs before anything else is put into values, so all keys there are the file's.
+// refuseUnknown reports unknown keys of the file. It must run before values receives other keys.
 func (l *loader) refuseUnknown(file string) {
-	known := make([]string, 0, len(l.knobs))
-	for _, k := range l.knobs {
+	known := make([]string, 0, len(l.settings))
+	for _, k := range l.settings {
 		known = append(known, k.key)
 	}
 	for _, key := range l.values.AllKeys() {
@@ -171,14 +172,13 @@ func (l *loader) refuseUnknown(file string) {
 	}
 }
 
-// ours are the LONGHAUL_* variables that are no settings.
-var ours = []string{"LONGHAUL_CONFIG", "LONGHAUL_API", "LONGHAUL_KEY"}
+// otherVariables are the LONGHAUL_* variables that are not settings.
+var otherVariables = []string{"LONGHAUL_CONFIG", "LONGHAUL_API", "LONGHAUL_KEY"}
 
-// refuseMisspelt reports variables that look like settings and are none: a misspelt one would
-// otherwise have no effect, in silence.
+// refuseMisspelt reports unknown LONGHAUL_* variables, because a misspelt variable would be ignored silently.
 func (l *loader) refuseMisspelt() {
-	known := slices.Clone(ours)
-	for _, k := range l.knobs {
+	known := slices.Clone(otherVariables)
+	for _, k := range l.settings {
 		known = append(known, k.env())
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.env)) {
@@ -188,9 +188,9 @@ func (l *loader) refuseMisspelt() {
 	}
 }
 
-// fill gives every field its value from the strongest source that has one.
+// fill sets every field from the source with the highest precedence.
 func (l *loader) fill() {
-	for _, k := range l.knobs {
+	for _, k := range l.settings {
 		raw, origin := any(k.fallback), k.key
 		if l.values.IsSet(k.key) {
 			raw = l.values.Get(k.key)

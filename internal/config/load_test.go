@@ -26,16 +26,16 @@ func TestLoad_defaults(t *testing.T) {
 	require.Equal(t, "simulated", cfg.LLM.Provider)
 }
 
-func TestLoad_strongestSourceWins(t *testing.T) {
+func TestLoad_precedence(t *testing.T) {
 	file := "llm:\n  max_attempts: 2\n  chunk_tokens: 1000\n  timeout: 1m\n"
 	tests := map[string]struct {
 		args, env []string
 		want      int
 	}{
-		"file":          {want: 2},
-		"variable":      {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS=3"}, want: 3},
-		"flag":          {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS=3"}, args: []string{"--llm-max-attempts", "4"}, want: 4},
-		"empty is none": {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS="}, want: 2},
+		"file":                      {want: 2},
+		"variable":                  {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS=3"}, want: 3},
+		"flag":                      {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS=3"}, args: []string{"--llm-max-attempts", "4"}, want: 4},
+		"empty variable is ignored": {env: []string{"LONGHAUL_LLM_MAX_ATTEMPTS="}, want: 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,23 +48,23 @@ func TestLoad_strongestSourceWins(t *testing.T) {
 	}
 }
 
-func TestLoad_reportsAllMistakesTogether(t *testing.T) {
+func TestLoad_reportsAllErrors(t *testing.T) {
 	dir := folder(t, "llm:\n  modle: x\n  chunk_tokens: 10\nfetch:\n  allow_private: [10.0.0.0/99]\nlog: {level: loud}\n")
 	_, err := config.Load(config.Source{
 		Dir: dir, Args: []string{"--worker-stop-timeout", "soon"},
 		Env: []string{"LONGHAUL_API_MAX_BODY=big", "LONGHAUL_API_LISTEN=0.0.0.0:80", "LONGHAUL_LLM_BASE_URL=ftp://x", "LONGHAUL_LLM_MODLE=x"},
 	})
-	require.ErrorContains(t, err, "9 mistake(s)")
+	require.ErrorContains(t, err, "9 error(s)")
 	for _, want := range []string{
 		`longhaul.yaml: unknown setting "llm.modle"; did you mean "llm.model"?`,
 		`unknown variable "LONGHAUL_LLM_MODLE"; did you mean "LONGHAUL_LLM_MODEL"?`,
 		`--worker-stop-timeout: "soon" is not a time span; write it like 30s or 5m`,
 		`LONGHAUL_API_MAX_BODY: "big" is not a size; write it like 64MiB`,
-		`llm.chunk_tokens: 10 is too little: at least 200`,
+		`llm.chunk_tokens: 10 is too small, the minimum is 200`,
 		`fetch.allow_private: "10.0.0.0/99" is not a network`,
 		`log.level: "loud" is not one of debug, info, warn, error`,
-		`api.listen: 0.0.0.0:80 can be reached from other machines`,
-		`llm.base_url: not an http or https address`,
+		`api.listen: 0.0.0.0:80 is reachable from other machines`,
+		`llm.base_url: must be an http or https address`,
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -105,7 +105,7 @@ func TestLoad_keys(t *testing.T) {
 	}
 }
 
-func TestLoad_mistakenKeysAreNotShown(t *testing.T) {
+func TestLoad_invalidKeysAreNotShown(t *testing.T) {
 	for name, keys := range map[string]string{
 		"no tenant":  "hush-marker",
 		"bad tenant": "hush marker:hush-marker",
@@ -120,7 +120,7 @@ func TestLoad_mistakenKeysAreNotShown(t *testing.T) {
 	}
 }
 
-func TestLoad_listensToOthersOnlyWithKeys(t *testing.T) {
+func TestLoad_listensBeyondLoopbackOnlyWithKeys(t *testing.T) {
 	for listen, ok := range map[string]bool{
 		"127.0.0.1:1": true, "localhost:1": true, "[::1]:1": true, "127.9.9.9:1": true,
 		":1": false, "0.0.0.0:1": false, "[::]:1": false, "192.168.1.5:1": false, "example.com:1": false, "127.0.0.1": false,
@@ -166,7 +166,7 @@ func TestLoad_provider(t *testing.T) {
 	}
 }
 
-func TestLoad_addressesHoldNoPasswords(t *testing.T) {
+func TestLoad_addressesWithPasswordsAreRefused(t *testing.T) {
 	_, err := config.Load(config.Source{Dir: t.TempDir(), Env: []string{"LONGHAUL_LLM_BASE_URL=https://me:hush@models.example/v1"}})
 	require.ErrorContains(t, err, "llm.base_url")
 	require.NotContains(t, err.Error(), "hush")
@@ -189,7 +189,7 @@ func TestLoad_programsOwnFlags(t *testing.T) {
 	require.Equal(t, "/tmp/x", cfg.DataDir)
 }
 
-func TestLoad_helpTellsNoSecretFlags(t *testing.T) {
+func TestLoad_noFlagsForSecrets(t *testing.T) {
 	var help bytes.Buffer
 	flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
 	flags.SetOutput(&help)
@@ -206,7 +206,7 @@ func TestBytes(t *testing.T) {
 	} {
 		cfg, err := config.Load(config.Source{Dir: t.TempDir(), Env: []string{"LONGHAUL_API_MAX_BODY=" + text}})
 		if want < 1024 {
-			require.ErrorContains(t, err, "LONGHAUL_API_MAX_BODY: "+want.String()+" is too little: at least 1KiB")
+			require.ErrorContains(t, err, "LONGHAUL_API_MAX_BODY: "+want.String()+" is too small, the minimum is 1KiB")
 			continue
 		}
 		require.NoError(t, err, text)
@@ -249,29 +249,29 @@ llm:
 
 	cfg, err = config.Load(config.Source{Dir: t.TempDir(), Env: []string{`LONGHAUL_LLM_PROVIDERS=[{"name":"only","base_url":"http://127.0.0.1:9/v1","concurrency":3,"tokens_per_minute":1000000}]`}})
 	require.NoError(t, err)
-	require.Len(t, cfg.LLM.All(), 1, "nothing was said about the first")
+	require.Len(t, cfg.LLM.All(), 1, "the first provider is not configured")
 	require.Equal(t, 3, cfg.LLM.All()[0].Concurrency)
 	require.Equal(t, 1_000_000, cfg.LLM.All()[0].TokensPerMinute)
 }
 
-func TestLoad_providersMistakes(t *testing.T) {
+func TestLoad_invalidProviders(t *testing.T) {
 	for list, want := range map[string]string{
-		`[{base_url: "https://x.example"}]`:            "llm.providers: number 1: name: 1 to 40 lower-case letters",
-		`[{name: a/b, base_url: "https://x.example"}]`: "number 1: name: 1 to 40 lower-case letters",
-		`[{name: a}]`: "number 1: base_url: must be set",
-		`[{name: a, base_url: "https://me:hush@x.example"}]`:                                    "number 1: base_url: the address must not hold",
-		`[{name: a, base_url: "https://x.example", key_env: NONE}]`:                             "number 1: key_env: the variable NONE is not set",
-		`[{name: a, base_url: "https://x.example"}, {name: a, base_url: "https://y.ex"}]`:       "number 2: name: a is taken",
+		`[{base_url: "https://x.example"}]`:            "llm.providers: entry 1: name: must have 1 to 40 lower-case letters",
+		`[{name: a/b, base_url: "https://x.example"}]`: "entry 1: name: must have 1 to 40 lower-case letters",
+		`[{name: a}]`: "entry 1: base_url: must be set",
+		`[{name: a, base_url: "https://me:hush@x.example"}]`:                                    "entry 1: base_url: must not contain",
+		`[{name: a, base_url: "https://x.example", key_env: NONE}]`:                             "entry 1: key_env: the variable NONE is not set",
+		`[{name: a, base_url: "https://x.example"}, {name: a, base_url: "https://y.ex"}]`:       "entry 2: name: a is already used",
 		`[{name: a, base_ulr: "https://x.example"}]`:                                            `unknown setting "base_ulr"; did you mean "base_url"?`,
 		`[{name: a, base_url: "https://x.example", concurrency: many}]`:                         `concurrency: "many" is not a whole number`,
-		`[{name: a, base_url: "https://x.example", models: [{name: m, price: 3}]}]`:             "a price is a map like",
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: 3}]}]`:             "price: must be a map",
 		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {in: 3}}]}]`:       `unknown price "in"`,
 		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {input: .nan}}]}]`: "input: NaN is not a price",
-		`[{name: a, base_url: "https://x.example", models: [{as: m}]}]`:                         "model number 1: name: must be set",
-		`[just-a-name]`: "a map of settings",
-		`[{name: a, base_url: "https://x.example", models: [{name: m}, {name: m}]}]`:         "name: m is taken",
-		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {input: 1}}]}]`: "a price needs input and output",
-		`[{name: a, base_url: "https://x.example", concurrency: -1}]`:                        "concurrency: -1 is too little",
+		`[{name: a, base_url: "https://x.example", models: [{as: m}]}]`:                         "models entry 1: name: must be set",
+		`[just-a-name]`: "must be a map of settings",
+		`[{name: a, base_url: "https://x.example", models: [{name: m}, {name: m}]}]`:         "name: m is already used",
+		`[{name: a, base_url: "https://x.example", models: [{name: m, price: {input: 1}}]}]`: "price: needs input and output",
+		`[{name: a, base_url: "https://x.example", concurrency: -1}]`:                        "concurrency: -1 is too small",
 	} {
 		_, err := config.Load(config.Source{Dir: folder(t, "llm:\n  providers: "+list+"\n")})
 		require.ErrorContains(t, err, want, list)
@@ -320,32 +320,32 @@ tools:
 	require.Contains(t, cfg.Tools.HTTP[0].Parameters["properties"], "userId")
 }
 
-func TestLoad_toolsMistakes(t *testing.T) {
+func TestLoad_invalidTools(t *testing.T) {
 	for list, want := range map[string]string{
-		`http: [{name: a b, description: d, url: "https://x.example"}]`:                                               "tools.http: number 1: name: 1 to 64 letters",
+		`http: [{name: a b, description: d, url: "https://x.example"}]`:                                               "tools.http: entry 1: name: must have 1 to 64 letters",
 		`http: [{name: a, url: "https://x.example"}]`:                                                                 "description: must be set",
 		`http: [{name: a, description: d}]`:                                                                           "url: must be set",
-		`http: [{name: a, description: d, url: u}, {name: a, description: d, url: u}]`:                                "number 2: name: a is taken",
+		`http: [{name: a, description: d, url: u}, {name: a, description: d, url: u}]`:                                "entry 2: name: a is already used",
 		`http: [{name: a, description: d, url: u, method: TRACE}]`:                                                    `method: "TRACE" is not one of GET, HEAD`,
 		`http: [{name: a, description: d, url: u, approval: maybe}]`:                                                  `approval: "maybe" is not one of always, never, policy`,
 		`http: [{name: a, description: d, url: u, parameters: text}]`:                                                 "parameters: must be a map",
-		`http: [{name: a, description: d, url: u, parameters: {properties: {1: x}, maximum: .inf}}]`:                  "what JSON can hold",
-		`http: [{name: a, description: d, url: u, headers: [x]}]`:                                                     "headers: headers are a map",
-		`http: [{name: a, description: d, url: u, timeout: 1ms}]`:                                                     "timeout: 1ms is too little",
+		`http: [{name: a, description: d, url: u, parameters: {properties: {1: x}, maximum: .inf}}]`:                  "must be valid as JSON",
+		`http: [{name: a, description: d, url: u, headers: [x]}]`:                                                     "headers: must be a map",
+		`http: [{name: a, description: d, url: u, timeout: 1ms}]`:                                                     "timeout: 1ms is too small",
 		`http: [{name: a, descripton: d, url: u}]`:                                                                    `did you mean "description"`,
-		`mcp: [{name: a__b, command: c}]`:                                                                             "tools.mcp: number 1: name: 1 to 32 letters",
-		`mcp: [{name: a}]`:                                                                                            "needs either a command or a url",
-		`mcp: [{name: a, command: c, url: "https://x.example"}]`:                                                      "needs either a command or a url",
-		`mcp: [{name: a, url: "https://me:hush@x.example"}]`:                                                          "url: the address must not hold",
-		`mcp: [{name: a, url: "https://x.example", env: [X]}]`:                                                        "args and env are for a command",
-		`mcp: [{name: a, command: c, headers: {X: hush}}]`:                                                            "headers are for a url",
-		`mcp: [{name: a, command: c}, {name: a, command: c}]`:                                                         "number 2: name: a is taken",
-		`secrets: [{name: a, value: hush, hosts: [x.example]}]`:                                                       "tools.secrets: number 1: value: must be a line of at least 8",
-		`secrets: [{name: a, value: "hush\nhush-hush", hosts: [x.example]}]`:                                          "value: must be a line",
+		`mcp: [{name: a__b, command: c}]`:                                                                             "tools.mcp: entry 1: name: must have 1 to 32 letters",
+		`mcp: [{name: a}]`:                                                                                            "must have either command or url",
+		`mcp: [{name: a, command: c, url: "https://x.example"}]`:                                                      "must have either command or url",
+		`mcp: [{name: a, url: "https://me:hush@x.example"}]`:                                                          "url: must not contain",
+		`mcp: [{name: a, url: "https://x.example", env: [X]}]`:                                                        "args and env need command",
+		`mcp: [{name: a, command: c, headers: {X: hush}}]`:                                                            "headers need url",
+		`mcp: [{name: a, command: c}, {name: a, command: c}]`:                                                         "entry 2: name: a is already used",
+		`secrets: [{name: a, value: hush, hosts: [x.example]}]`:                                                       "tools.secrets: entry 1: value: must be one line of at least 8",
+		`secrets: [{name: a, value: "hush\nhush-hush", hosts: [x.example]}]`:                                          "value: must be one line",
 		`secrets: [{name: a, env: NONE, hosts: [x.example]}]`:                                                         "env: the variable NONE is not set",
-		`secrets: [{name: a, value: hush-hush}]`:                                                                      "hosts: must name the hosts",
-		`secrets: [{name: "", value: hush-hush, hosts: [x.example]}]`:                                                 "name: 1 to 64",
-		`secrets: [{name: a, value: hush-hush, hosts: [x.example]}, {name: a, value: hush-hush, hosts: [x.example]}]`: "number 2: name: a is taken",
+		`secrets: [{name: a, value: hush-hush}]`:                                                                      "hosts: must list the hosts",
+		`secrets: [{name: "", value: hush-hush, hosts: [x.example]}]`:                                                 "name: must have 1 to 64",
+		`secrets: [{name: a, value: hush-hush, hosts: [x.example]}, {name: a, value: hush-hush, hosts: [x.example]}]`: "entry 2: name: a is already used",
 		`secrets: [{name: a, valeu: hush-hush, hosts: [x.example]}]`:                                                  `did you mean "value"`,
 		`allow_private: [10.0.0.0/99]`:                                                                                "is not a network",
 	} {
@@ -355,7 +355,7 @@ func TestLoad_toolsMistakes(t *testing.T) {
 	}
 }
 
-func TestLoad_helpTellsNoToolFlags(t *testing.T) {
+func TestLoad_noFlagsForTools(t *testing.T) {
 	var help bytes.Buffer
 	flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
 	flags.SetOutput(&help)
@@ -367,7 +367,7 @@ func TestLoad_helpTellsNoToolFlags(t *testing.T) {
 	}
 }
 
-func TestLoad_modelsOfNoProvider(t *testing.T) {
+func TestLoad_modelsWithoutProvider(t *testing.T) {
 	_, err := config.Load(config.Source{Dir: folder(t, "llm:\n  requests_per_minute: 5\n  providers: [{name: a, base_url: \"https://x.example\"}]\n")})
 	require.ErrorContains(t, err, "set them under providers")
 }

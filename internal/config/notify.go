@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// check makes sure that an attempt ends while its activity still runs.
+// check limits the timeout so that an attempt ends within its activity.
 func (n Notify) check() error {
 	if n.Timeout > time.Minute {
-		return errors.New("timeout: at most a minute, since an attempt holds one of the places of a worker")
+		return errors.New("timeout: must be at most 1m, because an attempt occupies a slot of its worker")
 	}
 	return nil
 }
 
-// check makes sure that mails can be sent, if they are to be.
+// check checks that the mail server is complete.
 func (s SMTP) check() error {
 	_, err := mail.ParseAddress(s.From)
 	switch {
-	case s.Host == "" && (s.User != "" || s.From != "" || s.Password.IsSet()):
+	case s.Host == "" && (s.User != "" || s.From != "" || s.Password.isSet()):
 		return errors.New("host: must be set with user, password or from")
 	case s.Host == "":
 		return nil
 	case err != nil:
-		return errors.New("from: must be one mailbox, such as longhaul@example.com")
-	case (s.User == "") != !s.Password.IsSet():
+		return errors.New("from: must be a mail address, such as longhaul@example.com")
+	case (s.User == "") != !s.Password.isSet():
 		return errors.New("user and password: must be set together")
 	case s.User != "" && s.TLS == "none" && !loopback(s.Host):
-		return errors.New("tls: a password must not travel unencrypted; choose starttls or tls")
+		return errors.New("tls: must be starttls or tls with a password, because none would send it unencrypted")
 	}
 	return nil
 }

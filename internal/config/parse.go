@@ -16,10 +16,10 @@ import (
 	"longhaul/internal/schema"
 )
 
-// Bytes is a size. It is written as 64MiB, 1.5GiB, 200KB or a plain number.
+// Bytes is a size in bytes. It is written as 64MiB, 1.5GiB, 200KB or a plain number.
 type Bytes int64
 
-// units in the order that a suffix is looked for: B last, as every other ends in it.
+// units lists suffixes in the order of matching: B last, because the others end in it.
 var units = []struct {
 	suffix string
 	bytes  float64
@@ -35,7 +35,7 @@ var units = []struct {
 	{"B", 1},
 }
 
-// String writes a size in the largest binary unit that needs no fraction.
+// String formats a size in the largest binary unit without a fraction.
 func (b Bytes) String() string {
 	for i := 3; i >= 0; i-- {
 		if unit := Bytes(units[i].bytes); b != 0 && b%unit == 0 {
@@ -68,11 +68,11 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseWait takes a span of time of a list.
+// parseWait parses a positive delay.
 func parseWait(raw any) (time.Duration, error) {
 	d, err := parseDuration(strings.TrimSpace(fmt.Sprint(raw)))
 	if err == nil && d <= 0 {
-		err = fmt.Errorf("%s is no time to wait", d)
+		err = fmt.Errorf("%s is not a delay; it must be positive", d)
 	}
 	return d, err
 }
@@ -88,12 +88,12 @@ func parseInt(text string) (int, error) {
 func parseAmount(text string) (float64, error) {
 	amount, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(amount >= 0 && amount <= 1e6) {
-		return 0, fmt.Errorf("%q is not an amount of money; write it like 0.05", text)
+		return 0, fmt.Errorf("%q is not an amount of money from 0 to 1000000; write it like 0.05", text)
 	}
 	return amount, nil
 }
 
-// parseHost takes a network, a host or host:port; which hosts exist is not checked.
+// parseHost parses a network, a host or host:port. It does not check whether the host exists.
 func parseHost(raw any) (string, error) {
 	text := strings.TrimSpace(fmt.Sprint(raw))
 	if _, _, isNetwork := strings.Cut(text, "/"); isNetwork {
@@ -106,8 +106,7 @@ func parseHost(raw any) (string, error) {
 
 var tenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
-// parseKey takes tenant:key, or the map of the same two that a file may hold. Its errors never
-// show the key.
+// parseKey parses tenant:key, or a map of both as in a file. Its errors never show the key.
 func parseKey(raw any) (Key, error) {
 	tenant, key, ok := "", "", false
 	switch v := raw.(type) {
@@ -118,9 +117,9 @@ func parseKey(raw any) (Key, error) {
 	}
 	switch {
 	case !ok || key == "":
-		return Key{}, errors.New("each of the keys needs a tenant and a key, and nothing else")
+		return Key{}, errors.New("a key must be tenant:key, or a map with tenant and key")
 	case !tenantName.MatchString(tenant):
-		return Key{}, errors.New("a tenant's name has 1 to 64 letters, digits, dots, dashes or underscores")
+		return Key{}, errors.New("the tenant of a key must have 1 to 64 letters, digits, dots, dashes or underscores")
 	}
 	return Key{Tenant: tenant, Key: NewSecret(key)}, nil
 }
@@ -135,8 +134,8 @@ func parseSwitch(text string) (bool, error) {
 	return false, errors.New("must be true or false")
 }
 
-// assign parses raw, as a file, a variable or a flag gave it, into the field of a knob.
-func (k knob) assign(raw any) error {
+// assign parses raw, the value in a file, a variable or a flag, into the field.
+func (k setting) assign(raw any) error {
 	text := strings.TrimSpace(fmt.Sprint(raw))
 	switch field := k.field.Addr().Interface().(type) {
 	case *string:
@@ -173,8 +172,8 @@ func (k knob) assign(raw any) error {
 	return nil
 }
 
-// assignTools is assign for what only tools have.
-func (k knob) assignTools(raw any) error {
+// assignTools is assign for types used only by tools.
+func (k setting) assignTools(raw any) error {
 	switch field := k.field.Addr().Interface().(type) {
 	case *[]HTTPTool:
 		return intoList(field, whole(raw), parseSection[HTTPTool])
@@ -190,7 +189,7 @@ func (k knob) assignTools(raw any) error {
 			return errors.New("must be a map, such as {type: object, properties: {...}}")
 		}
 		if _, err := json.Marshal(values); err != nil {
-			return errors.New("must be what JSON can hold: keys are texts, and numbers have an end")
+			return errors.New("must be valid as JSON: text keys and finite numbers")
 		}
 		*field = values
 	}
@@ -200,7 +199,7 @@ func (k knob) assignTools(raw any) error {
 func intoHeaders(field *Headers, raw any) error {
 	values, ok := raw.(map[string]any)
 	if !ok && raw != "" {
-		return errors.New("headers are a map like {Authorization: \"Bearer {{secret:NAME}}\"}")
+		return errors.New("must be a map, such as {Authorization: \"Bearer {{secret:NAME}}\"}")
 	}
 	*field = nil
 	for name, value := range values {
@@ -214,24 +213,24 @@ func intoHeaders(field *Headers, raw any) error {
 
 func parseName(raw any) (string, error) { return strings.TrimSpace(fmt.Sprint(raw)), nil }
 
-// whole reads a list of sections that a variable gave as JSON. Anything else is as it was.
+// whole decodes a list given as JSON in a variable. Other values are returned unchanged.
 func whole(raw any) any {
 	var list []any
 	text, ok := raw.(string)
 	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber() // a million is not to become 1e+06
+	decoder.UseNumber() // keeps the digits of large numbers
 	if ok && decoder.Decode(&list) == nil && !decoder.More() {
 		return list
 	}
 	return raw
 }
 
-// parseSection takes a map of settings, as a file holds it in a list.
+// parseSection parses a map of settings in a list.
 func parseSection[T any](raw any) (T, error) {
 	var section T
 	values, ok := raw.(map[string]any)
 	if !ok {
-		return section, errors.New("each part of the list is a map of settings, such as name: x")
+		return section, errors.New("each entry of the list must be a map of settings, such as name: x")
 	}
 	var mistakes []error
 	known := map[string]bool{}
@@ -258,15 +257,15 @@ func parseSection[T any](raw any) (T, error) {
 	return section, errors.Join(mistakes...)
 }
 
-// intoPrice takes a map with the prices of a million tokens. Cached tokens cost as much as others unless
-// they have a price of their own.
+// intoPrice parses a map of prices per million tokens. Cached tokens cost as much as other input tokens unless they
+// have a price.
 func intoPrice(field **Price, raw any) error {
 	values, ok := raw.(map[string]any)
 	if !ok {
 		if raw == "" {
 			return nil
 		}
-		return errors.New("a price is a map like {input: 0.25, cached: 0.025, output: 2}")
+		return errors.New("must be a map, such as {input: 0.25, cached: 0.025, output: 2}")
 	}
 	price := &Price{Cached: -1}
 	parts := map[string]*float64{"input": &price.Input, "cached": &price.Cached, "output": &price.Output}
@@ -276,13 +275,13 @@ func intoPrice(field **Price, raw any) error {
 			return errors.New(schema.Unknown("price", name, slices.Sorted(maps.Keys(parts))))
 		}
 		number, err := strconv.ParseFloat(fmt.Sprint(values[name]), 64)
-		if err != nil || !(number >= 0 && number <= 1e6) { // not a number is neither
-			return fmt.Errorf("%s: %v is not a price of a million tokens", name, values[name])
+		if err != nil || !(number >= 0 && number <= 1e6) { // rejects NaN
+			return fmt.Errorf("%s: %v is not a price per million tokens", name, values[name])
 		}
 		*part = number
 	}
 	if values["input"] == nil || values["output"] == nil {
-		return errors.New("a price needs input and output, like {input: 0.25, cached: 0.025, output: 2}; 0 is free")
+		return errors.New("needs input and output, such as {input: 0.25, cached: 0.025, output: 2}; 0 is free")
 	}
 	if price.Cached < 0 {
 		price.Cached = price.Input
@@ -296,7 +295,7 @@ func into[T any](field *T, text string, parse func(string) (T, error)) (err erro
 	return err
 }
 
-// intoList parses a list of a file, or text with commas between the parts.
+// intoList parses a list from a file, or comma-separated text.
 func intoList[T any](field *[]T, raw any, parse func(any) (T, error)) error {
 	parts, isList := raw.([]any)
 	if !isList {
@@ -309,33 +308,33 @@ func intoList[T any](field *[]T, raw any, parse func(any) (T, error)) error {
 	var mistakes []error
 	*field = nil
 	for i, part := range parts {
-		one, err := parse(part)
+		parsed, err := parse(part)
 		if err != nil {
 			if len(parts) > 1 {
-				err = fmt.Errorf("number %d: %w", i+1, err)
+				err = fmt.Errorf("entry %d: %w", i+1, err)
 			}
 			mistakes = append(mistakes, err)
 			continue
 		}
-		*field = append(*field, one)
+		*field = append(*field, parsed)
 	}
 	return errors.Join(mistakes...)
 }
 
-// check holds a value against the bounds in the field's tags.
-func (k knob) check() error {
+// check checks a value against the limits in the field's tags.
+func (k setting) check() error {
 	if len(k.oneOf) > 0 && !slices.Contains(k.oneOf, k.field.String()) {
 		return fmt.Errorf("%q is not one of %s", k.field.String(), strings.Join(k.oneOf, ", "))
 	}
 	if k.least == "" {
 		return nil
 	}
-	least := knob{field: reflect.New(k.field.Type()).Elem()}
+	least := setting{field: reflect.New(k.field.Type()).Elem()}
 	if err := least.assign(k.least); err != nil {
 		return err
 	}
 	if k.field.Int() < least.field.Int() {
-		return fmt.Errorf("%v is too little: at least %s", k.field.Interface(), k.least)
+		return fmt.Errorf("%v is too small, the minimum is %s", k.field.Interface(), k.least)
 	}
 	return nil
 }

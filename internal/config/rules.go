@@ -17,14 +17,14 @@ const (
 	defaultModel = "gpt-5-mini"
 )
 
-// complete derives what was left open. OpenAI's own two variables count only when nothing was said
-// about the provider, so that a key never goes to an address it was not meant for.
+// complete derives values that are not set. OPENAI_API_KEY and OPENAI_BASE_URL apply only if neither key nor base_url
+// is set, so that a key is never sent to an address for which it was not meant.
 func (c *Config) complete(env map[string]string) {
 	llm := &c.LLM
-	if llm.BaseURL == "" && !llm.Key.IsSet() {
+	if llm.BaseURL == "" && !llm.Key.isSet() {
 		llm.BaseURL, llm.Key = env["OPENAI_BASE_URL"], NewSecret(env["OPENAI_API_KEY"])
 	}
-	if llm.BaseURL == "" && llm.Key.IsSet() {
+	if llm.BaseURL == "" && llm.Key.isSet() {
 		llm.BaseURL = openAIURL
 	}
 	llm.BaseURL = strings.TrimRight(llm.BaseURL, "/")
@@ -45,20 +45,20 @@ func (c *Config) complete(env map[string]string) {
 	}
 }
 
-// nameOf is what a provider is called: as it was told, or else by its host.
-func nameOf(told, address string) string {
+// nameOf returns the configured name of a provider, or else its host.
+func nameOf(name, address string) string {
 	u, err := url.Parse(address)
 	switch {
 	case address == "":
 		return "simulated"
-	case told != "" || err != nil:
-		return told
+	case name != "" || err != nil:
+		return name
 	default:
 		return u.Host
 	}
 }
 
-// mistakes checks what no field can know alone.
+// mistakes checks rules that concern several fields or the form of a field.
 func (c *Config) mistakes() []error {
 	var all []error
 	for _, rule := range []struct {
@@ -98,71 +98,71 @@ func checkSet(text string) error {
 	return nil
 }
 
-// checkListen refuses to serve other machines without a login.
+// checkListen refuses to listen for other machines without keys.
 func (a API) checkListen() error {
 	host, _, err := net.SplitHostPort(a.Listen)
 	if err != nil {
 		return fmt.Errorf("%q is not an address with a port; write it like 127.0.0.1:8080", a.Listen)
 	}
 	if len(a.Keys) == 0 && !loopback(host) {
-		return fmt.Errorf("%s can be reached from other machines and there are no api.keys: set LONGHAUL_API_KEYS=tenant:key, or listen on 127.0.0.1", a.Listen)
+		return fmt.Errorf("%s is reachable from other machines, but api.keys is empty: set LONGHAUL_API_KEYS=tenant:key, or listen on 127.0.0.1", a.Listen)
 	}
 	return nil
 }
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
-// checkProviders makes sure that every provider can be told from the others, and asked.
+// checkProviders checks that each provider has a unique name, an address and its key.
 func (l LLM) checkProviders() error {
 	taken := map[string]bool{l.Provider: true}
 	return each(l.Providers, func(p Provider) error {
 		defer func() { taken[p.Name] = true }()
 		switch {
 		case !providerName.MatchString(p.Name):
-			return errors.New("name: 1 to 40 lower-case letters, digits, dots, dashes or underscores")
+			return errors.New("name: must have 1 to 40 lower-case letters, digits, dots, dashes or underscores")
 		case taken[p.Name]:
-			return fmt.Errorf("name: %s is taken", p.Name)
+			return fmt.Errorf("name: %s is already used", p.Name)
 		case p.BaseURL == "":
 			return errors.New("base_url: must be set")
 		case checkWeb(p.BaseURL) != nil:
 			return fmt.Errorf("base_url: %w", checkWeb(p.BaseURL))
-		case p.KeyEnv != "" && !p.Key.IsSet():
+		case p.KeyEnv != "" && !p.Key.isSet():
 			return fmt.Errorf("key_env: the variable %s is not set", p.KeyEnv)
 		}
 		return checkModels(p.Models)
 	})
 }
 
-// each checks the sections of a list, and says which of them a mistake is in.
+// each checks the entries of a list and prefixes errors with the number of the entry.
 func each[T any](list []T, check func(T) error) error {
 	var all []error
 	for i, one := range list {
 		if err := check(one); err != nil {
-			all = append(all, fmt.Errorf("number %d: %w", i+1, err))
+			all = append(all, fmt.Errorf("entry %d: %w", i+1, err))
 		}
 	}
 	return errors.Join(all...)
 }
 
-// check makes sure that the provider of videos can be asked.
+// check checks that the video provider is complete.
 func (v Video) check() error {
 	switch {
 	case checkWeb(v.BaseURL) != nil:
 		return fmt.Errorf("base_url: %w", checkWeb(v.BaseURL))
-	case v.Simulated() && v.Key.IsSet():
+	case v.Simulated() && v.Key.isSet():
 		return errors.New("base_url: must be set with a key")
 	case !v.Simulated() && v.Model == "":
 		return errors.New("model: must be set with base_url")
-	case v.KeyEnv != "" && !v.Key.IsSet():
+	case v.KeyEnv != "" && !v.Key.isSet():
 		return fmt.Errorf("key_env: the variable %s is not set", v.KeyEnv)
 	}
 	return nil
 }
 
-// checkFirst refuses settings of a first provider that there is not.
+// checkFirst refuses settings of a first provider without base_url.
 func (l LLM) checkFirst() error {
 	if l.BaseURL == "" && len(l.Providers) > 0 && (len(l.Models) > 0 || l.RequestsPerMinute > 0 || l.TokensPerMinute > 0) {
-		return errors.New("models, requests_per_minute and tokens_per_minute are those of the provider at base_url, and there is none: set them under providers")
+		return errors.New("models, requests_per_minute and tokens_per_minute need base_url; set it, or set them under providers")
 	}
 	return nil
 }
@@ -170,10 +170,10 @@ func (l LLM) checkFirst() error {
 func checkModels(models []Model) error {
 	for i, m := range models {
 		if m.Name == "" {
-			return fmt.Errorf("model number %d: name: must be set", i+1)
+			return fmt.Errorf("models entry %d: name: must be set", i+1)
 		}
 		if slices.ContainsFunc(models[:i], func(n Model) bool { return n.Name == m.Name }) {
-			return fmt.Errorf("model number %d: name: %s is taken", i+1, m.Name)
+			return fmt.Errorf("models entry %d: name: %s is already used", i+1, m.Name)
 		}
 	}
 	return nil
@@ -186,7 +186,7 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// checkDeployment: a version is of something, and something has a version.
+// checkDeployment requires deployment and build_id together.
 func (w Worker) checkDeployment() error {
 	if (w.Deployment == "") != (w.BuildID == "") {
 		return errors.New("deployment and build_id: set both, or neither")
@@ -210,7 +210,7 @@ func (a API) checkKeys() error {
 	return nil
 }
 
-// checkWeb refuses an address with a password in it, and does not show it: such addresses are logged.
+// checkWeb refuses addresses with a password and does not show them, because addresses are logged.
 func checkWeb(address string) error {
 	if address == "" {
 		return nil
@@ -218,9 +218,9 @@ func checkWeb(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("not an http or https address")
+		return errors.New("must be an http or https address")
 	case u.User != nil:
-		return errors.New("the address must not hold a user or a password")
+		return errors.New("must not contain a user or a password")
 	}
 	return nil
 }
@@ -230,12 +230,12 @@ func checkBucket(address string) error {
 		return nil
 	}
 	if u, err := url.Parse(address); err != nil || u.Scheme == "" {
-		return errors.New("not a bucket; write it like s3://name?region=eu-west-1 or file:///folder")
+		return errors.New("must be the URL of a bucket, such as s3://name?region=eu-west-1 or file:///folder")
 	}
 	return nil
 }
 
-// resolve makes paths absolute, so that they mean the same to child processes.
+// resolve makes paths absolute, so that child processes use the same paths.
 func (c *Config) resolve(dir string) error {
 	if !filepath.IsAbs(c.DataDir) {
 		c.DataDir = filepath.Join(dir, c.DataDir)

@@ -6,40 +6,39 @@ import (
 	"log/slog"
 )
 
-// Secret is text that cannot be printed, logged or marshalled by accident: all of these write
-// a mask. The zero value is an unset secret.
+// Secret is a text that is masked when printed, logged or marshalled. The zero value is an unset secret.
 type Secret struct{ text string }
 
-// NewSecret keeps text.
+// NewSecret returns a secret.
 func NewSecret(text string) Secret { return Secret{text: text} }
 
-// Reveal gives the text itself, for the one place that needs it.
+// Reveal returns the text.
 func (s Secret) Reveal() string { return s.text }
 
-// IsSet reports whether there is a text.
-func (s Secret) IsSet() bool { return s.text != "" }
+// isSet reports whether the secret has a text.
+func (s Secret) isSet() bool { return s.text != "" }
 
-// orFrom is the secret itself, or else what a variable holds; no name is no variable.
+// orFrom returns the secret, or else the value of an environment variable; an empty name means none.
 func (s Secret) orFrom(env map[string]string, variable string) Secret {
-	if s.IsSet() || variable == "" {
+	if s.isSet() || variable == "" {
 		return s
 	}
 	return NewSecret(env[variable])
 }
 
-// String is the mask; "" when unset.
+// String returns the mask; "" if unset.
 func (s Secret) String() string {
-	if !s.IsSet() {
+	if !s.isSet() {
 		return ""
 	}
 	return "[secret]"
 }
 
-// Format writes the mask for every verb, %#v included.
+// Format writes the mask for every verb, including %#v.
 func (s Secret) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, s.String()) }
 
-// MarshalText is the mask, for JSON, YAML and all that follow it.
+// MarshalText returns the mask, for JSON, YAML and other encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// LogValue is the mask.
+// LogValue returns the mask.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

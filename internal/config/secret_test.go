@@ -13,7 +13,7 @@ import (
 	"longhaul/internal/config"
 )
 
-func TestSecret_cannotPrintItself(t *testing.T) {
+func TestSecret_isMasked(t *testing.T) {
 	t.Parallel()
 	secret := config.NewSecret("hush")
 	holder := struct {

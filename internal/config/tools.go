@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The rules of the tools. What needs a tool's address taken apart is checked where that is done, in internal/tool.
+// Rules for tools. Addresses of HTTP tools are checked in internal/tool, which parses them.
 
 var (
 	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -20,11 +20,11 @@ func (t Tools) checkHTTP() error {
 		defer func() { taken[h.Name] = true }()
 		switch {
 		case !toolName.MatchString(h.Name):
-			return errors.New("name: 1 to 64 letters, digits, dashes or underscores")
+			return errors.New("name: must have 1 to 64 letters, digits, dashes or underscores")
 		case taken[h.Name]:
-			return fmt.Errorf("name: %s is taken", h.Name)
+			return fmt.Errorf("name: %s is already used", h.Name)
 		case h.Description == "":
-			return errors.New("description: must be set; a model chooses by it")
+			return errors.New("description: must be set, because the model chooses tools by it")
 		case h.URL == "":
 			return errors.New("url: must be set")
 		}
@@ -38,15 +38,15 @@ func (t Tools) checkMCP() error {
 		defer func() { taken[s.Name] = true }()
 		switch {
 		case !serverName.MatchString(s.Name):
-			return errors.New("name: 1 to 32 letters, digits or dashes")
+			return errors.New("name: must have 1 to 32 letters, digits or dashes")
 		case taken[s.Name]:
-			return fmt.Errorf("name: %s is taken", s.Name)
+			return fmt.Errorf("name: %s is already used", s.Name)
 		case (s.Command == "") == (s.URL == ""):
-			return errors.New("needs either a command or a url")
+			return errors.New("must have either command or url")
 		case s.Command == "" && len(s.Args)+len(s.Env) > 0:
-			return errors.New("args and env are for a command")
+			return errors.New("args and env need command")
 		case s.URL == "" && len(s.Headers) > 0:
-			return errors.New("headers are for a url")
+			return errors.New("headers need url")
 		}
 		if err := checkWeb(s.URL); err != nil {
 			return fmt.Errorf("url: %w", err)
@@ -56,21 +56,21 @@ func (t Tools) checkMCP() error {
 }
 
 func (t Tools) checkSecrets() error {
-	const shortest = 8 // what is shorter cannot be taken out of answers without taking out other words
+	const shortest = 8 // shorter secrets would match ordinary words when they are removed from answers
 	taken := map[string]bool{}
 	return each(t.Secrets, func(s ToolSecret) error {
 		defer func() { taken[s.Name] = true }()
 		switch value := s.Value.Reveal(); {
 		case !toolName.MatchString(s.Name):
-			return errors.New("name: 1 to 64 letters, digits, dashes or underscores")
+			return errors.New("name: must have 1 to 64 letters, digits, dashes or underscores")
 		case taken[s.Name]:
-			return fmt.Errorf("name: %s is taken", s.Name)
+			return fmt.Errorf("name: %s is already used", s.Name)
 		case value == "" && s.Env != "":
 			return fmt.Errorf("env: the variable %s is not set", s.Env)
 		case len(value) < shortest || strings.ContainsAny(value, "\r\n"):
-			return fmt.Errorf("value: must be a line of at least %d characters", shortest)
+			return fmt.Errorf("value: must be one line of at least %d characters", shortest)
 		case len(s.Hosts) == 0:
-			return errors.New("hosts: must name the hosts that it may be sent to")
+			return errors.New("hosts: must list the hosts that may receive the secret")
 		}
 		return nil
 	})

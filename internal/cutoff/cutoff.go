@@ -15,22 +15,22 @@ import (
 	"longhaul/internal/task"
 )
 
-// Meter counts what was cut off.
+// Meter counts activities that were cut off.
 type Meter interface {
-	CutOff(activity string)            // one lost its slot
-	Stuck(activity string, change int) // one more that goes on without a slot, or one less
+	CutOff(activity string)            // an activity lost its slot
+	Stuck(activity string, change int) // change in the number of goroutines that run without a slot
 }
 
-// Options are what is needed to cut off. Meter may be nil.
+// Options configure the interceptor. Meter may be nil.
 type Options struct {
-	Grace time.Duration // how long an activity may go on after its context has ended
-	Stop  time.Duration // how long its context lasts once its worker has been asked to stop
+	Grace time.Duration // time to return after the end of the context
+	Stop  time.Duration // time until the context ends after the worker starts to stop
 	Meter Meter
 	Log   *slog.Logger
 }
 
-// New gives the interceptor for worker.Options.Interceptors. Activities find in their context the causes of Temporal as they
-// are. Only their deadline is a little earlier than the one that Temporal keeps, so that there is time to say what happened.
+// New returns an interceptor for worker.Options.Interceptors. Activities see Temporal's cancellation causes unchanged.
+// Their deadline is slightly earlier than Temporal's, so that the attempt can still report its error.
 func New(o Options) interceptor.WorkerInterceptor {
 	if o.Meter == nil {
 		o.Meter = uncounted{}
@@ -43,7 +43,7 @@ type guard struct {
 	Options
 }
 
-// InterceptActivity is called by the SDK for each activity that begins.
+// InterceptActivity is called by the SDK for each activity.
 func (g *guard) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
 	return &inbound{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: next}, Options: g.Options}
 }
@@ -53,13 +53,13 @@ type inbound struct {
 	Options
 }
 
-// errTooLong is the cause of a context whose step has used up its time.
-var errTooLong = errors.New("the step has used up its time")
+// errTooLong is the cause of a context that has reached its deadline.
+var errTooLong = errors.New("the step exceeded its time limit")
 
-// ExecuteActivity runs the activity, and leaves it when it does not end.
+// ExecuteActivity runs the activity and abandons it if it does not return.
 func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	select {
-	case <-activity.GetWorkerStopChannel(ctx): // it was on its way when the worker was asked to stop
+	case <-activity.GetWorkerStopChannel(ctx): // the worker started to stop before the activity began
 		return nil, HandBack()
 	default:
 	}
@@ -85,14 +85,15 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	}
 }
 
-// HandBack is the error of an activity that its worker cannot do, or finish, because it stops: another worker does at once.
+// HandBack returns the error of an activity that a stopping worker cannot run or finish. Another worker retries it at
+// once.
 func HandBack() error {
 	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "worker_stopping",
 		temporal.ApplicationErrorOptions{NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign})
 }
 
-// endWithWorker ends a context some time after its worker was asked to stop. The SDK does so as well, but only when it does not wait
-// any more: what an activity hands back then is lost, and nobody takes it up until its heartbeats are missed.
+// endWithWorker ends the context a while after its worker starts to stop. The SDK also does that, but after it has
+// stopped waiting for results: the attempt's error would be lost, and the retry would wait for the heartbeat timeout.
 func (i *inbound) endWithWorker(ctx context.Context, stop context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():
@@ -108,30 +109,31 @@ func (i *inbound) endWithWorker(ctx context.Context, stop context.CancelCauseFun
 	}
 }
 
-// telling is how long Temporal may take to hear of an activity that was cut off.
-const telling = 5 * time.Second
+// reporting is the time for reporting the end of a cut-off attempt to Temporal.
+const reporting = 5 * time.Second
 
-// limit is when an activity must end by itself: early enough for a grace before its deadline, of which it keeps half at least.
+// limit returns the activity's own deadline: early enough for the grace period, but after at least half of the
+// remaining time.
 func (i *inbound) limit(info activity.Info, now time.Time) time.Time {
-	return info.Deadline.Add(-min(i.Grace+telling, info.Deadline.Sub(now)/2))
+	return info.Deadline.Add(-min(i.Grace+reporting, info.Deadline.Sub(now)/2))
 }
 
-// leave gives an activity up, and says how its attempt ended.
+// leave abandons an activity and returns the error of its attempt.
 func (i *inbound) leave(ctx context.Context, info activity.Info, run *running) error {
 	name := info.ActivityType.Name
-	i.Log.Error("an activity did not end when it had to, and was cut off: its slot is free, its goroutine goes on",
+	i.Log.Error("activity did not return after its context ended: slot freed, goroutine still running",
 		"activity", name, "workflow", info.WorkflowExecution.ID, "attempt", info.Attempt, "cause", context.Cause(ctx))
 	i.Meter.CutOff(name)
 	i.Meter.Stuck(name, 1)
 	go func() {
 		<-run.ended
 		i.Meter.Stuck(name, -1)
-		i.Log.Warn("an activity that was cut off has ended; what it gave is dropped", "activity", name, "workflow", info.WorkflowExecution.ID)
+		i.Log.Warn("abandoned activity returned: result dropped", "activity", name, "workflow", info.WorkflowExecution.ID)
 	}()
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errTooLong) && info.Attempt >= mostCuts:
-		e := task.Errorf(task.Internal, "a step did not end within its time, and could not be stopped; after %d attempts it was given up", info.Attempt)
+		e := task.Errorf(task.Internal, "the step exceeded its time limit and could not be stopped in %d attempts", info.Attempt)
 		return temporal.NewApplicationErrorWithOptions(e.Error(), string(e.Code), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e}})
 	case errors.Is(cause, errTooLong):
 		return tooLong()
@@ -140,12 +142,13 @@ func (i *inbound) leave(ctx context.Context, info activity.Info, run *running) e
 	}
 }
 
-// mostCuts is after how many attempts a step that has to be cut off is given up: each leaves a goroutine behind.
+// mostCuts is the number of cut-off attempts after which a step fails for good, because each attempt leaks a
+// goroutine.
 const mostCuts = 3
 
 func tooLong() error { return temporal.NewApplicationError(errTooLong.Error(), "StepTimeout") }
 
-// running is an activity at work in a goroutine of its own. The fields are set once ended is closed.
+// running is an activity in its own goroutine. The fields are valid after ended is closed.
 type running struct {
 	ended    chan struct{}
 	result   any
@@ -160,7 +163,7 @@ func (i *inbound) begin(do func() (any, error)) *running {
 		defer func() {
 			if v := recover(); v != nil {
 				r.panicked = v
-				i.Log.Error("an activity panicked", "value", v, "stack", string(debug.Stack())) // who recovers it later sees another stack
+				i.Log.Error("activity panicked", "value", v, "stack", string(debug.Stack())) // the stack is lost in the later recover
 			}
 		}()
 		r.result, r.err = do()
@@ -168,8 +171,8 @@ func (i *inbound) begin(do func() (any, error)) *running {
 	return r
 }
 
-// outcome is what an activity gave that has ended. A panic goes on to the SDK, which knows what to do. One that obeyed the end
-// of its time was not cancelled, whatever it says.
+// outcome returns the result of an activity that has ended. A panic is passed on to the SDK. An activity that returned
+// a cancellation error because of its deadline gets errTooLong instead.
 func (r *running) outcome(ctx context.Context) (any, error) {
 	switch {
 	case r.panicked != nil:
@@ -181,7 +184,7 @@ func (r *running) outcome(ctx context.Context) (any, error) {
 	}
 }
 
-// uncounted is no meter.
+// uncounted is a Meter that does nothing.
 type uncounted struct{}
 
 func (uncounted) CutOff(string)     {}

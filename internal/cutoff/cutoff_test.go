@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// counts is a meter that a test can read.
+// counts is a Meter for tests.
 type counts struct{ cut, stuck atomic.Int64 }
 
 func (c *counts) CutOff(string)         { c.cut.Add(1) }
@@ -27,7 +27,7 @@ func quiet(grace time.Duration) Options {
 }
 func life() (context.Context, func(error)) { return context.WithCancelCause(context.Background()) }
 
-// run runs an activity behind the interceptor, in a context of its own.
+// run runs an activity with the interceptor in its own context.
 func run(t *testing.T, ctx context.Context, o Options, do func(context.Context) (string, error)) (string, error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -45,7 +45,7 @@ func run(t *testing.T, ctx context.Context, o Options, do func(context.Context) 
 	return text, nil
 }
 
-func TestCA07_slotIsTakenBack(t *testing.T) {
+func TestCutOff_takesSlotBack(t *testing.T) {
 	t.Parallel()
 	ctx, end := life()
 	release, c := make(chan struct{}), &counts{}
@@ -54,17 +54,17 @@ func TestCA07_slotIsTakenBack(t *testing.T) {
 	cause := errors.New("the cause")
 	_, err := run(t, ctx, o, func(context.Context) (string, error) {
 		end(cause)
-		<-release // whatever the context says
+		<-release // ignores the context
 		return "late", nil
 	})
-	require.ErrorContains(t, err, "the cause", "the cause is told as it is")
+	require.ErrorContains(t, err, "the cause", "the cause is unchanged")
 	require.EqualValues(t, 1, c.cut.Load())
 	require.EqualValues(t, 1, c.stuck.Load())
 	close(release)
 	require.Eventually(t, c.ended, 30*time.Second, time.Millisecond)
 }
 
-func TestCutOff_leavesTheOthersAlone(t *testing.T) {
+func TestCutOff_doesNotAffectOtherActivities(t *testing.T) {
 	t.Parallel()
 	o := quiet(time.Hour)
 	got, err := run(t, context.Background(), o, func(context.Context) (string, error) { return "done", nil })
@@ -84,7 +84,7 @@ func TestCutOff_leavesTheOthersAlone(t *testing.T) {
 		return "in time", nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, "in time", got, "what is given within the grace counts")
+	require.Equal(t, "in time", got, "a result within the grace period counts")
 }
 
 func TestCutOff_endsWithItsWorker(t *testing.T) {
@@ -101,7 +101,7 @@ func TestCutOff_endsWithItsWorker(t *testing.T) {
 	_, err := env.ExecuteActivity("Do")
 	require.ErrorContains(t, err, worker.ErrWorkerShutdown.Error())
 
-	_, err = env.ExecuteActivity("Do") // again, when it has stopped: a second close would panic
+	_, err = env.ExecuteActivity("Do") // once more after the stop: closing twice would panic
 	back, ok := errors.AsType[*temporal.ApplicationError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, "worker_stopping", back.Type())
@@ -115,10 +115,10 @@ func TestLimit(t *testing.T) {
 		return i.limit(activity.Info{Deadline: now.Add(left)}, now).Sub(now)
 	}
 	require.Equal(t, time.Hour-35*time.Second, at(time.Hour, 30*time.Second))
-	require.Equal(t, 5*time.Second, at(10*time.Second, 30*time.Second), "half of a short time is kept")
+	require.Equal(t, 5*time.Second, at(10*time.Second, 30*time.Second), "at least half of a short time remains")
 }
 
-func TestOutcome_timeThatIsUpIsNoCancel(t *testing.T) {
+func TestOutcome_deadlineIsNotCancellation(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithDeadlineCause(context.Background(), time.Now(), errTooLong)
 	defer cancel()

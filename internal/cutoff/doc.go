@@ -1,7 +1,7 @@
-// Package cutoff takes back the slot of an activity that does not end when it must.
+// Package cutoff frees the slot of an activity that does not return after its context has ended.
 //
-// Go cannot end a goroutine: a tool or a parser that never looks at its context would keep its slot for ever, and with it a
-// place of its tenant. Here the activity runs beside its slot. When its context has ended and it has not returned within a
-// grace, the slot is free and Temporal is told; whatever the rest of it returns later is dropped. Nothing here knows what an
-// activity does, and nothing is retried here.
+// Go cannot stop a goroutine: a tool or a parser that ignores its context would occupy its slot, and a
+// slot of its tenant, forever. Here the activity runs in its own goroutine. If it does not return within a
+// grace period after the end of its context, the slot is freed and the attempt fails; a later result is
+// dropped. This package knows nothing of what an activity does, and retries nothing.
 package cutoff

@@ -10,26 +10,27 @@ import (
 	"longhaul/internal/task"
 )
 
-// What a zip archive may inflate to, in times the limit of the text it may hold: markup takes room.
+// Limits of the inflated size of a zip archive, as multiples of the text limit, because markup is larger than its
+// text.
 const (
 	partFactor  = 2 // one part
-	partsFactor = 8 // all that are read
+	partsFactor = 8 // all parts that are read, together
 )
 
-// errNoPart tells that an archive has no part of that name.
+// errNoPart means that an archive has no part of the requested name.
 var errNoPart = errors.New("no such part")
 
-// archive reads the parts of a zip file by name, and stops when they inflate to too much.
+// archive reads the parts of a zip file by name and limits how far they inflate.
 type archive struct {
 	parts map[string]*zip.File
-	limit int64 // of text, in bytes
-	read  int64 // inflated so far
+	limit int64 // text limit, in bytes
+	read  int64 // bytes inflated so far
 }
 
 func openArchive(j *job) (*archive, error) {
 	z, err := zip.NewReader(j.file, j.size)
 	if err != nil {
-		return nil, damaged("the archive it is made of cannot be opened", err)
+		return nil, damaged("the zip archive inside the file cannot be opened", err)
 	}
 	a := &archive{parts: make(map[string]*zip.File, len(z.File)), limit: j.limit}
 	for _, f := range z.File {
@@ -38,16 +39,16 @@ func openArchive(j *job) (*archive, error) {
 	return a, nil
 }
 
-// partName is a name without the ways in which writers spell it.
+// partName normalizes the spellings that writers use for a part's name.
 func partName(name string) string {
 	return strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/")
 }
 
-func damaged(what string, cause error) error {
-	return task.Errorf(task.DocumentBroken, "%s; send it again, or save it anew with another program", what).Because(cause)
+func damaged(detail string, cause error) error {
+	return task.Errorf(task.DocumentBroken, "%s; upload it again, or save it again with another program", detail).Because(cause)
 }
 
-// part inflates one part.
+// part returns the inflated content of one part.
 func (a *archive) part(name string) ([]byte, error) {
 	f := a.parts[partName(name)]
 	if f == nil {
@@ -55,7 +56,7 @@ func (a *archive) part(name string) ([]byte, error) {
 	}
 	in, err := f.Open()
 	if err != nil {
-		return nil, damaged("a part of it cannot be opened", err)
+		return nil, damaged("a part of the archive cannot be opened", err)
 	}
 	defer in.Close()
 	largest, together := partFactor*a.limit, partsFactor*a.limit
@@ -63,16 +64,16 @@ func (a *archive) part(name string) ([]byte, error) {
 	a.read += int64(len(data))
 	switch {
 	case int64(len(data)) > largest:
-		return nil, task.Errorf(task.DocumentTooComplex, "a part of it inflates to more than %s; split it", size(largest))
+		return nil, task.Errorf(task.DocumentTooComplex, "a part of the archive inflates to more than the limit of %s; split the document", size(largest))
 	case a.read > together:
-		return nil, task.Errorf(task.DocumentTooComplex, "its parts inflate to more than %s; split it", size(together))
+		return nil, task.Errorf(task.DocumentTooComplex, "the parts of the archive inflate to more than the limit of %s; split the document", size(together))
 	case err != nil:
-		return nil, damaged("a part of it cannot be inflated", err)
+		return nil, damaged("a part of the archive cannot be inflated", err)
 	}
 	return data, nil
 }
 
-// holds reports whether there is a part in a folder.
+// holds reports whether a folder of the archive contains a part.
 func (a *archive) holds(folder string) bool {
 	for name := range a.parts {
 		if strings.HasPrefix(name, folder) {

@@ -16,15 +16,14 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// declaration finds the encoding that markup names for itself.
+// declaration matches the encoding that markup declares for itself.
 var declaration = regexp.MustCompile(`(?i)(?:charset\s*=\s*["']?|<\?xml[^>]{0,200}encoding\s*=\s*["'])\s*([a-z0-9._:-]{2,40})`)
 
-// declarationWithin is how far into a document, in bytes, it may name its encoding.
+// declarationWithin is how many leading bytes of a document are searched for a declared encoding.
 const declarationWithin = 64 << 10
 
-// decode makes UTF-8 of a text and names the encoding it was in. What is certain comes first: a
-// byte order mark, the zeros of UTF-16, valid UTF-8; then what the sender or the markup claims, if
-// it fits; then a guess from the statistics of the bytes.
+// decode converts a text to UTF-8 and returns the encoding it was in. Certain signs come first: a byte order mark, the
+// zero bytes of UTF-16, valid UTF-8. Then come the declared encodings, if they fit, and last a statistical guess.
 func decode(data []byte, declared string, markup bool) (text, charset string) {
 	if rest, ok := bytes.CutPrefix(data, []byte("\xEF\xBB\xBF")); ok {
 		return strings.ToValidUTF8(string(rest), "\uFFFD"), "utf-8"
@@ -51,9 +50,9 @@ func decode(data []byte, declared string, markup bool) (text, charset string) {
 	return convert(data, charmap.Windows1252), "windows-1252"
 }
 
-// Charset tells by the rules of decode which encoding a text is in, of which sample is the beginning, or a piece around
-// its first byte that is not ASCII. The encoding is nil for UTF-8, which may be damaged here and there: one bad line must not
-// make another language of the others.
+// Charset detects the encoding of a text from a sample, by the rules of decode. The sample is the beginning of the
+// text, or a piece around its first non-ASCII byte. The encoding is nil for UTF-8; a few damaged bytes do not change
+// the result.
 func Charset(sample []byte, declared string) (encoding.Encoding, string) {
 	if enc := utf16Order(sample); enc != nil {
 		return enc, "utf-16"
@@ -74,8 +73,8 @@ func Charset(sample []byte, declared string) (encoding.Encoding, string) {
 	return charmap.Windows1252, "windows-1252"
 }
 
-// mostlyUTF8 reports whether nine in ten of the characters that are not ASCII are UTF-8, which no other encoding
-// is by chance. A character that the sample was cut in does not count.
+// mostlyUTF8 reports whether at least 90 % of the non-ASCII characters are valid UTF-8, which does not happen by
+// chance in other encodings. A character cut off at the end of the sample does not count.
 func mostlyUTF8(sample []byte) bool {
 	right, wrong := 0, 0
 	for len(sample) > 0 {
@@ -94,8 +93,8 @@ func mostlyUTF8(sample []byte) bool {
 	return wrong*9 <= right
 }
 
-// utf16Order tells UTF-16 by its mark, or by the zeros that every second byte of mostly Latin text
-// is. It is nil for anything else.
+// utf16Order detects UTF-16 by its byte order mark, or by the zero in every second byte of mostly Latin text. It
+// returns nil for other data.
 func utf16Order(data []byte) encoding.Encoding {
 	head := data[:min(len(data), 4096)]
 	switch {
@@ -115,7 +114,7 @@ func utf16Order(data []byte) encoding.Encoding {
 	}
 	for i := 0; i+3 < len(head); i += 4 {
 		if binary.LittleEndian.Uint32(head[i:]) < 0x110000 || binary.BigEndian.Uint32(head[i:]) < 0x110000 {
-			long++ // what UTF-32, or a file of numbers, is full of
+			long++ // frequent in UTF-32 and in binary numbers
 		}
 	}
 	half := len(head) / 2
@@ -130,7 +129,7 @@ func utf16Order(data []byte) encoding.Encoding {
 	return nil
 }
 
-// guess names the likeliest encoding of a sample around the first byte that is not ASCII.
+// guess names the most likely encoding of a sample around the first non-ASCII byte.
 func guess(data []byte) string {
 	const before, sample = 1 << 10, 128 << 10
 	first := max(bytes.IndexFunc(data, func(r rune) bool { return r >= utf8.RuneSelf }), before)
@@ -142,8 +141,8 @@ func guess(data []byte) string {
 	return slices.MinFunc(likely, likelier).Charset
 }
 
-// likelier orders guesses. Those that are as good as each other come in random order: then the most common charset
-// is taken, so that a text is the same whenever it is read.
+// likelier orders guesses by confidence. The detector returns equal guesses in random order, so ties are broken by
+// name, the most common charset first; the same text is always decoded the same way.
 func likelier(a, b chardet.Result) int {
 	const common = "GB-18030"
 	switch {
@@ -155,8 +154,7 @@ func likelier(a, b chardet.Result) int {
 	return 1
 }
 
-// encodingOf finds an encoding by a name the web knows. All of the GB family is read as its
-// superset GB18030.
+// encodingOf finds an encoding by its name on the web. The whole GB family is decoded as its superset GB18030.
 func encodingOf(name string) (encoding.Encoding, string) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	switch name {
@@ -175,7 +173,7 @@ func encodingOf(name string) (encoding.Encoding, string) {
 	return enc, name
 }
 
-// convert decodes all of data; what cannot be decoded becomes U+FFFD.
+// convert decodes data; undecodable bytes become U+FFFD.
 func convert(data []byte, enc encoding.Encoding) string {
 	out, err := enc.NewDecoder().Bytes(data)
 	if err != nil {
@@ -184,7 +182,7 @@ func convert(data []byte, enc encoding.Encoding) string {
 	return strings.ToValidUTF8(string(out), "\uFFFD")
 }
 
-// fits reports whether a decoding went well: under one character in a hundred was lost.
+// fits reports whether a decoding lost less than 1 % of the characters.
 func fits(text string) bool {
 	return strings.Count(text, "\uFFFD")*100 < utf8.RuneCountInString(text)
 }

@@ -18,33 +18,33 @@ import (
 	"longhaul/internal/task"
 )
 
-// childVariable marks a process as an extraction child; its value is the settings in JSON.
+// childVariable is the environment variable that marks an extraction child; its value is the settings in JSON.
 const childVariable = "LONGHAUL_EXTRACTION_CHILD"
 
-// warmTimeout bounds the making of the PDF engine, which takes seconds on an idle machine.
+// warmTimeout limits the compilation of the PDF engine, which takes seconds on an idle machine.
 const warmTimeout = 10 * time.Minute
 
-// memoryCheck is how often the parent looks at what a busy child holds.
+// memoryCheck is how often the parent measures the memory of a busy child.
 const memoryCheck = 50 * time.Millisecond
 
-// errDied tells that a child ended by itself, or by somebody else's hand, before it answered.
+// errDied means that a child exited or was killed before it replied.
 var errDied = errors.New("the extraction process died")
 
-// settings travel to a child in its environment.
+// settings are passed to a child in its environment.
 type settings struct {
 	CacheDir    string
 	TextBytes   int64
 	MemoryBytes int64
 }
 
-// request is what a parent asks of a child: to make the PDF engine ready, or to read a document.
+// request asks a child to compile the PDF engine or to read a document.
 type request struct {
 	Warm  bool
 	Input Input
 }
 
-// reply is what a child says. Any number of progress replies come before the one with Last set,
-// which holds a text, or the code and detail of what is wrong with the document, or a fault.
+// reply is a message from a child. Progress replies come before the last reply, which has Last set and holds a text,
+// the code and detail of a document error, or an internal fault.
 type reply struct {
 	Last        bool
 	Done, Total int
@@ -54,7 +54,7 @@ type reply struct {
 	Fault       string
 }
 
-// child is one extraction process, seen from its parent. It serves one request at a time.
+// child is an extraction process, seen from its parent. It serves one request at a time.
 type child struct {
 	cmd      *exec.Cmd
 	limits   Limits
@@ -63,11 +63,11 @@ type child struct {
 	requests *gob.Encoder
 	replies  *gob.Decoder
 	served   int
-	errors   tail          // the last of what it wrote to stderr
-	exited   chan struct{} // closed once it is gone and errors is complete
+	errors   tail          // the tail of its stderr
+	exited   chan struct{} // closed after the process has exited and errors is complete
 }
 
-// startChild starts this binary again as an extraction child.
+// startChild starts this binary as an extraction child.
 func startChild(options Options) (*child, error) {
 	config, err := json.Marshal(settings{options.CacheDir, options.Limits.TextBytes, options.Limits.MemoryBytes})
 	if err != nil {
@@ -80,7 +80,7 @@ func startChild(options Options) (*child, error) {
 	}
 	c.cmd = &exec.Cmd{
 		Path: path, Args: []string{"longhaul-extract"}, Stderr: &c.errors, SysProcAttr: attributes(), WaitDelay: time.Second,
-		Env: []string{ // and nothing of ours: a child has no secrets
+		Env: []string{ // nothing is inherited, so that a child has no secrets
 			childVariable + "=" + string(config), "GOMAXPROCS=1", "GOTRACEBACK=single",
 			"GOMEMLIMIT=" + strconv.FormatInt(options.Limits.MemoryBytes*3/4, 10),
 		},
@@ -88,8 +88,8 @@ func startChild(options Options) (*child, error) {
 	return c, c.start()
 }
 
-// start connects the pipes and runs the process. The thread that starts it stays with it: the
-// kernel kills the child when that thread ends, which must not be before the process does.
+// start connects the pipes and starts the process. The starting thread stays locked until the process has exited,
+// because the kernel kills the child when that thread ends (Pdeathsig).
 func (c *child) start() error {
 	childIn, in, err := os.Pipe()
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *child) start() error {
 		_, _ = childIn.Close(), childOut.Close()
 		started <- err
 		if err == nil {
-			_ = c.cmd.Wait() // how it ended is in ProcessState
+			_ = c.cmd.Wait() // ProcessState says how it ended
 		}
 	}()
 	if err := <-started; err != nil {
@@ -119,8 +119,8 @@ func (c *child) start() error {
 	return nil
 }
 
-// ask sends one request and waits for its last reply. Ending ctx, the time limit or the memory
-// limit kills the process. Afterwards alive tells whether it may be asked again.
+// ask sends a request and waits for its last reply. The end of ctx, the time limit and the memory limit kill the
+// process; alive then reports whether it can serve another request.
 func (c *child) ask(ctx context.Context, req request, progress func(done, total int)) (reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -129,7 +129,7 @@ func (c *child) ask(ctx context.Context, req request, progress func(done, total 
 		timeout = warmTimeout
 	}
 	ctx, done := context.WithTimeoutCause(ctx, timeout, task.Errorf(task.DocumentTooComplex,
-		"reading it took longer than the limit of %s; send a simpler or smaller document", timeout))
+		"reading the document took longer than the limit of %s; send a simpler or smaller document", timeout))
 	defer done()
 	stop := context.AfterFunc(ctx, c.kill)
 	go c.watchMemory(ctx, cancel)
@@ -146,11 +146,11 @@ func (c *child) ask(ctx context.Context, req request, progress func(done, total 
 	case ctx.Err() != nil:
 		return reply{}, context.Cause(ctx)
 	default:
-		return reply{}, c.obituary()
+		return reply{}, c.deathError()
 	}
 }
 
-// exchange writes a request and reads replies up to the last.
+// exchange writes a request and reads replies until the last.
 func (c *child) exchange(req request, progress func(done, total int)) (reply, error) {
 	if err := c.requests.Encode(req); err != nil {
 		return reply{}, err
@@ -169,7 +169,7 @@ func (c *child) exchange(req request, progress func(done, total int)) (reply, er
 	}
 }
 
-// orError turns a reply about a failure into an error.
+// orError returns the error of a reply about a failure.
 func (r reply) orError() (reply, error) {
 	switch {
 	case r.Code != "":
@@ -180,8 +180,8 @@ func (r reply) orError() (reply, error) {
 	return r, nil
 }
 
-// watchMemory cancels a document whose child holds more than it may. The kernel's limit on address
-// space cannot be that exact, and nothing inside a child runs while a parser does.
+// watchMemory cancels the request when the child exceeds its memory limit. The kernel's limit on address space is less
+// exact, and a child cannot check itself while a parser runs.
 func (c *child) watchMemory(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(memoryCheck)
 	defer ticker.Stop()
@@ -199,24 +199,24 @@ func (c *child) watchMemory(ctx context.Context, cancel context.CancelCauseFunc)
 
 func (c *child) tooMuchMemory() error {
 	return task.Errorf(task.DocumentTooComplex,
-		"reading it took more memory than the limit of %s; send a simpler or smaller document", size(c.limits.MemoryBytes))
+		"reading the document took more memory than the limit of %s; send a simpler or smaller document", size(c.limits.MemoryBytes))
 }
 
-// obituary says why a process that nobody here killed is gone.
-func (c *child) obituary() error {
+// deathError explains why a process that this parent did not kill has died.
+func (c *child) deathError() error {
 	last := c.errors.String()
-	for _, words := range []string{"out of memory", "cannot allocate", "failed to allocate", "address space collisions"} {
-		if strings.Contains(last, words) {
+	for _, symptom := range []string{"out of memory", "cannot allocate", "failed to allocate", "address space collisions"} {
+		if strings.Contains(last, symptom) {
 			return c.tooMuchMemory()
 		}
 	}
-	c.log.Warn("an extraction process died", "status", c.cmd.ProcessState.String(), "stderr", last)
+	c.log.Warn("extraction process died", "status", c.cmd.ProcessState.String(), "stderr", last)
 	return fmt.Errorf("%w: %s", errDied, c.cmd.ProcessState)
 }
 
-// kill ends the process. It returns at once and may be called at any time, more than once.
+// kill ends the process. It returns at once and may be called at any time, also repeatedly.
 func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // it may be gone already
+	_ = c.cmd.Process.Kill() // it may have exited already
 	_, _ = c.in.Close(), c.out.Close()
 }
 
@@ -229,10 +229,10 @@ func (c *child) alive() bool {
 	}
 }
 
-// resident is the memory the process holds, in bytes; 0 where that cannot be known.
+// resident returns the resident memory of the process in bytes; 0 where it cannot be measured.
 func (c *child) resident() int64 { return residentBytes(c.cmd.Process.Pid) }
 
-// tail keeps the last few thousand bytes written to it.
+// tail keeps the first and the last 4 KiB written to it.
 type tail struct {
 	mu    sync.Mutex
 	bytes []byte
@@ -243,7 +243,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes = append(t.bytes, p...)
-	if len(t.bytes) > 2*most { // the head tells why, the end where
+	if len(t.bytes) > 2*most { // the head says why it crashed, the end says where
 		t.bytes = append(t.bytes[:most:most], t.bytes[len(t.bytes)-most:]...)
 	}
 	return len(p), nil
@@ -255,7 +255,7 @@ func (t *tail) String() string {
 	return string(t.bytes)
 }
 
-// size writes a number of bytes for a person.
+// size formats a number of bytes for a person.
 func size(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:

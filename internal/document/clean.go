@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// clean holds a text to what Text promises: UTF-8, lines that end in "\n", no control characters,
-// never more than two line ends in a row that hold nothing.
+// clean brings a text into the form that Text promises: valid UTF-8, lines that end in "\n", no control characters, at
+// most one blank line in a row.
 func clean(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	ends := 2 // line ends in a row; as if the text began after a paragraph, so it begins with words
+	ends := 2 // line ends in a row; starts at 2 so that leading blank lines are dropped
 	var spaces []byte
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
@@ -43,12 +43,12 @@ func lineEnd(r rune) bool {
 	return false
 }
 
-// dropped are control characters, marks of byte order and code points that are no characters.
+// dropped reports whether r is a control character, a byte order mark or a noncharacter.
 func dropped(r rune) bool {
 	return unicode.IsControl(r) || r == 0xFEFF || r&0xFFFE == 0xFFFE || (r >= 0xFDD0 && r <= 0xFDEF)
 }
 
-// blank reports whether there is nothing to see.
+// blank reports whether a text has no visible character.
 func blank(text string) bool {
 	return strings.IndexFunc(text, visible) < 0
 }
@@ -57,8 +57,8 @@ func visible(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) && !unicode.IsControl(r)
 }
 
-// garbledShare is the part of the visible characters that mean nothing: control characters, those
-// for private use and replacements.
+// garbledShare returns the share of visible characters without a meaning: control, private-use and replacement
+// characters.
 func garbledShare(text string) float64 {
 	var seen, bad int
 	for _, r := range text {

@@ -19,12 +19,12 @@ import (
 	"longhaul/internal/task"
 )
 
-// TestCorpus reads every file of a folder of real documents, named by TEST_CORPUS and described
-// by its INDEX.tsv: each gives a sensible text or a verdict, and none ends the pool.
+// TestCorpus reads every file of the folder of real documents TEST_CORPUS, described by its INDEX.tsv. Each file must
+// give a plausible text or a document error, never an internal fault.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("TEST_CORPUS")
 	if corpus == "" {
-		t.Skip("TEST_CORPUS names no folder of documents")
+		t.Skip("TEST_CORPUS is not set")
 	}
 	ctx := t.Context()
 	e := newExtractor(t, Options{Workers: runtime.NumCPU(), CacheDir: corpusCache(t)})
@@ -64,11 +64,11 @@ func TestCorpus(t *testing.T) {
 		t.Logf("%-40s %d", k, totals[k])
 	}
 	t.Logf("largest child %s, wall %s", size(largest()), time.Since(began).Round(time.Millisecond))
-	require.Zero(t, totals["all fault"])
+	require.Zero(t, totals["all fault"], "internal faults")
 }
 
-// watchLargest looks at the children until the function it gives is called, which tells the most
-// memory that one of them held.
+// watchLargest samples the children's memory until the returned function is called, which returns the maximum of a
+// single child.
 func watchLargest(e *Extractor) func() int64 {
 	stop, result := make(chan struct{}), make(chan int64)
 	go func() {
@@ -97,7 +97,7 @@ func corpusCache(t *testing.T) string {
 	return t.TempDir()
 }
 
-// verdictOn compares a text with the snippet that was expected, whatever its white space.
+// verdictOn compares a text with the expected snippet, ignoring white space.
 func verdictOn(text Text, err error, expected string) (outcome, detail string) {
 	if err != nil {
 		e := task.AsError(err)

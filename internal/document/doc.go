@@ -1,11 +1,10 @@
-// Package document turns what people call a document into plain Markdown text: it fetches one
-// from a public address, reads the text out of it, and cuts that text into chunks for a model.
+// Package document fetches documents from public addresses, extracts their text as Markdown, and splits the text into
+// chunks for a model.
 //
-// Documents are hostile until proven otherwise. They are parsed in child processes of the same
-// binary that have no environment, little memory and a deadline; whatever a document does to its
-// child, the parent goes on and the next document gets a new child.
+// Documents are untrusted input. Child processes of the same binary parse them, with an empty environment, a memory
+// limit and a deadline. A document that crashes its child does not affect the parent; the next document gets a new
+// child.
 //
-// What may not happen here: no parsing in the parent process, no storage, no model, no Temporal.
-// Nothing is retried but a crashed child, once. Passwords, query strings and the text of a document
-// never reach an error or a log.
+// The parent process never parses a document. This package knows nothing of storage, models or Temporal. Only a
+// crashed child is retried, once. Passwords, query strings and document text never appear in an error or a log.
 package document

@@ -10,23 +10,23 @@ import (
 	"longhaul/internal/task"
 )
 
-// docx is a Word document being read.
+// docx is the state of reading a Word document.
 type docx struct {
 	*archive
 	out      writer
-	folder   string            // where the main part and those beside it are
-	styles   map[string]style  // by id
+	folder   string            // folder of the main part
+	styles   map[string]style  // by style id
 	lists    map[string]list   // by number id
-	targets  map[string]string // of relationships of the main part, by id
+	targets  map[string]string // relationships of the main part, by id
 	warnings []string
 }
 
-// notes are parts that hold notes to the main part, and how each note begins.
+// notes lists the parts with notes to the main part, and the prefix of each note.
 var notes = []struct{ part, prefix string }{
 	{"footnotes.xml", "[^%s]: "}, {"endnotes.xml", "[^e%s]: "}, {"comments.xml", "Comment: "},
 }
 
-// readDOCX takes the paragraphs, lists, tables, text boxes and notes of a Word document.
+// readDOCX extracts the paragraphs, lists, tables, text boxes and notes of a Word document.
 func readDOCX(j *job) (Text, error) {
 	a, err := openArchive(j)
 	if err != nil {
@@ -39,7 +39,7 @@ func readDOCX(j *job) (Text, error) {
 	}
 	if err := d.write(main, ""); err != nil {
 		if errors.Is(err, errNoPart) {
-			err = damaged("it has no main part", err)
+			err = damaged("the Word document has no main part", err)
 		}
 		return Text{}, err
 	}
@@ -49,12 +49,12 @@ func readDOCX(j *job) (Text, error) {
 		}
 	}
 	if blank(d.out.String()) && a.holds(path.Join(d.folder, "media")+"/") {
-		return Text{}, task.Errorf(task.NoText, "it holds pictures and no text; run OCR over it first")
+		return Text{}, task.Errorf(task.NoText, "the Word document contains pictures and no text; run OCR on it first")
 	}
 	return Text{Markdown: d.out.String(), Warnings: d.warnings}, nil
 }
 
-// relationships is how one part of a package names others.
+// relationships lists the references from one part of a package to others.
 type relationships struct {
 	All []struct {
 		ID     string `xml:"Id,attr"`
@@ -63,10 +63,10 @@ type relationships struct {
 	} `xml:"Relationship"`
 }
 
-// mainPart finds the document among the parts; by its usual name if the package does not say.
+// mainPart returns the name of the main part, or its usual name if the package does not declare one.
 func mainPart(a *archive) string {
 	var found relationships
-	_ = a.decode("_rels/.rels", &found) // a package without it has the usual names
+	_ = a.decode("_rels/.rels", &found) // a missing part means the usual names
 	for _, r := range found.All {
 		if name := partName(r.Target); strings.HasSuffix(r.Type, "/officeDocument") && a.parts[name] != nil {
 			return name
@@ -75,10 +75,10 @@ func mainPart(a *archive) string {
 	return "word/document.xml"
 }
 
-// targets gives the parts that a part refers to.
+// targets returns the parts that a part refers to, by relationship id.
 func targets(a *archive, part string) map[string]string {
 	var found relationships
-	_ = a.decode(path.Join(path.Dir(part), "_rels", path.Base(part)+".rels"), &found) // it may refer to none
+	_ = a.decode(path.Join(path.Dir(part), "_rels", path.Base(part)+".rels"), &found) // a missing part means no references
 	out := make(map[string]string, len(found.All))
 	for _, r := range found.All {
 		out[r.ID] = path.Join(path.Dir(part), r.Target)
@@ -86,8 +86,8 @@ func targets(a *archive, part string) map[string]string {
 	return out
 }
 
-// write adds the text of one part, strictly or else forgivingly. One that breaks off half-way gives
-// its first half and a warning.
+// write adds the text of one part, parsing it strictly and then leniently. A part that is damaged half-way gives its
+// first half and a warning.
 func (d *docx) write(part, prefix string) error {
 	data, err := d.part(part)
 	if err != nil {
@@ -110,13 +110,13 @@ func (d *docx) write(part, prefix string) error {
 	return damaged(path.Base(part)+" inside the file cannot be read", err)
 }
 
-// ours tells a verdict from a fault in the XML.
+// ours reports whether an error is a verdict on the document rather than an XML error.
 func ours(err error) bool {
 	_, ok := errors.AsType[*task.Error](err)
 	return ok
 }
 
-// decode reads a small XML part into out.
+// decode unmarshals a small XML part into out.
 func (a *archive) decode(part string, out any) error {
 	data, err := a.part(part)
 	if err != nil {
@@ -125,12 +125,12 @@ func (a *archive) decode(part string, out any) error {
 	return xmlDecoder(data, false).Decode(out)
 }
 
-// xmlDecoder reads XML in any encoding. It follows no external entities; the forgiving way takes
-// unknown ones, and tags left open.
+// xmlDecoder reads XML in any encoding. It never follows external entities; in lenient mode it accepts unknown
+// entities and unclosed tags.
 func xmlDecoder(data []byte, strict bool) *xml.Decoder {
 	text, _ := decode(data, "", true)
 	d := xml.NewDecoder(strings.NewReader(text))
-	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // it is UTF-8 by now
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // decode has converted it to UTF-8
 	if !strict {
 		d.Strict, d.Entity = false, xml.HTMLEntity
 	}

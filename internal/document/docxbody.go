@@ -10,27 +10,27 @@ import (
 	"longhaul/internal/task"
 )
 
-// deepest is how far elements of a document may be nested.
+// deepest is the maximum nesting depth of elements.
 const deepest = 4000
 
-// body walks through the XML of one part of a Word document and writes Markdown.
+// body walks the XML of one part of a Word document and writes Markdown.
 type body struct {
 	*docx
 	xml    *xml.Decoder
-	prefix string             // of each note, in a part of notes; %s is its number
-	sink   func(block string) // takes finished paragraphs and tables: the output, a cell, a note
-	para   *paragraph         // being read; nil between paragraphs
-	rows   *[][]string        // of the table being read; nil outside
+	prefix string             // prefix of each note in a notes part; %s is the note's number
+	sink   func(block string) // receives finished paragraphs and tables: the output, a cell or a note
+	para   *paragraph         // the paragraph being read; nil between paragraphs
+	rows   *[][]string        // rows of the table being read; nil outside tables
 	depth  int
 }
 
-// paragraph is one being read.
+// paragraph is the paragraph being read.
 type paragraph struct {
 	text    strings.Builder
 	style   string
-	outline string // outline level of its own; "" means that of its style
-	numID   string // list; "" means that of its style
-	level   string // in that list
+	outline string // outline level; "" means the style's
+	numID   string // list id; "" means the style's
+	level   string // level in the list; "" means the style's
 	after   []string
 }
 
@@ -45,10 +45,10 @@ func (d *docx) body(data []byte, prefix string, strict bool) error {
 	return b.walk()
 }
 
-// walk reads up to the end of the element just begun, or of the part.
+// walk reads to the end of the current element, or of the part.
 func (b *body) walk() error {
 	if b.depth++; b.depth > deepest {
-		return task.Errorf(task.DocumentTooComplex, "its elements are nested more than %d deep", deepest)
+		return task.Errorf(task.DocumentTooComplex, "elements of the document are nested deeper than the limit of %d; save it again with another program", deepest)
 	}
 	defer func() { b.depth-- }()
 	for !b.out.over() {
@@ -71,8 +71,7 @@ func (b *body) walk() error {
 	return nil
 }
 
-// element reads one element. What it does not know it walks through, whatever the namespace: there
-// are two of Word alone.
+// element reads one element by its local name, since Word uses two namespaces. It walks through unknown elements.
 func (b *body) element(e xml.StartElement) error {
 	switch e.Name.Local {
 	case "p":
@@ -91,7 +90,7 @@ func (b *body) element(e xml.StartElement) error {
 		b.embedded(attribute(e, "id"))
 	case "del", "moveFrom", "delText", "delInstrText", "instrText", "fldData", "Fallback", "rt", "rPr", "sdtPr", "sectPr",
 		"tabs", "pPrChange", "tblPrChange", "trPrChange", "tcPrChange", "numberingChange":
-		return b.xml.Skip() // deleted, doubled, or not text
+		return b.xml.Skip() // deleted, duplicated, or not text
 	}
 	if b.para != nil {
 		return b.inside(e)
@@ -160,7 +159,7 @@ func (b *body) paragraph() error {
 	return err
 }
 
-// collect gathers the blocks of an element instead of writing them.
+// collect returns the blocks of an element instead of writing them.
 func (b *body) collect() ([]string, error) {
 	sink, para := b.sink, b.para
 	var blocks []string
@@ -175,7 +174,7 @@ func (b *body) collect() ([]string, error) {
 	return blocks, err
 }
 
-// textBox keeps what floats beside a paragraph until that is complete.
+// textBox holds the blocks of a text box back until the surrounding paragraph is complete.
 func (b *body) textBox() error {
 	blocks, err := b.collect()
 	if b.para == nil {
@@ -188,7 +187,7 @@ func (b *body) textBox() error {
 	return err
 }
 
-// note reads a footnote, endnote or comment; the separators among them say nothing.
+// note reads a footnote, endnote or comment, and skips separators.
 func (b *body) note(e xml.StartElement) error {
 	if kind := attribute(e, "type"); kind != "" && kind != "normal" {
 		return b.xml.Skip()
@@ -200,7 +199,7 @@ func (b *body) note(e xml.StartElement) error {
 	return err
 }
 
-// table writes a Markdown table; one inside a cell becomes plain text of that cell.
+// table writes a Markdown table; a nested table becomes plain text of its cell.
 func (b *body) table() error {
 	outer := b.rows
 	rows := &[][]string{}
@@ -239,7 +238,7 @@ func (b *body) cell() error {
 	return err
 }
 
-// embedded adds a web page or text that the document holds as a part of its own.
+// embedded adds a web page or text embedded as a part.
 func (b *body) embedded(id string) {
 	part := b.targets[id]
 	data, err := b.part(part)
@@ -251,11 +250,11 @@ func (b *body) embedded(id string) {
 		text, _ := decode(data, "", false)
 		b.sink(text)
 	default:
-		b.warnings = append(b.warnings, "a document embedded in it was not read")
+		b.warnings = append(b.warnings, "an embedded document was not read")
 	}
 }
 
-// attribute gives an attribute by its local name; "" when there is none.
+// attribute returns an attribute by its local name; "" if absent.
 func attribute(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {

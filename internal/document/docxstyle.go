@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// style is what a paragraph style says about headings and lists.
+// style holds the properties of a paragraph style that concern headings and lists.
 type style struct {
 	parent  string
 	outline string // outline level, from "0"; "" means the parent's
@@ -15,13 +15,13 @@ type style struct {
 	level   string
 }
 
-// list is a numbering: the format of each of its levels, and where each stands.
+// list is a numbering: the format and the current counter of each level.
 type list struct {
 	levels   []listLevel
-	counters *[listLevels]int // shared by lists that continue one another
+	counters *[listLevels]int // shared by lists that continue each other
 }
 
-// listLevels is how many levels a list has at most.
+// listLevels is the maximum number of levels in a list.
 const listLevels = 9
 
 type listLevel struct {
@@ -35,7 +35,7 @@ type value struct {
 	Val string `xml:"val,attr"`
 }
 
-// loadStyles reads the styles; a document without them, or with broken ones, has none.
+// loadStyles reads the styles; missing or broken styles count as no styles.
 func (d *docx) loadStyles() error {
 	var sheet struct {
 		All []struct {
@@ -60,7 +60,7 @@ func (d *docx) loadStyles() error {
 	return nil
 }
 
-// loadLists reads the numberings; a document without them, or with broken ones, has none.
+// loadLists reads the numberings; missing or broken numberings count as no lists.
 func (d *docx) loadLists() error {
 	var sheet struct {
 		Abstract []struct {
@@ -103,9 +103,9 @@ func (d *docx) loadLists() error {
 	return nil
 }
 
-// resolve looks a property up in a style and those it is based on.
+// resolve looks a property up in a style and in the styles it is based on.
 func (d *docx) resolve(id string, property func(style) string) string {
-	const longest = 20 // a chain longer than that is a loop
+	const longest = 20 // longer chains are loops
 	for range longest {
 		s, ok := d.styles[id]
 		if !ok {
@@ -119,7 +119,7 @@ func (d *docx) resolve(id string, property func(style) string) string {
 	return ""
 }
 
-// render writes a paragraph as Markdown; "" when it says nothing.
+// render formats a paragraph as Markdown; "" if it has no text.
 func (b *body) render(p *paragraph) string {
 	text := strings.TrimSpace(p.text.String())
 	if text == "" {
@@ -140,7 +140,7 @@ func (b *body) render(p *paragraph) string {
 	return strings.Repeat("  ", indent) + marker + text
 }
 
-// marker counts an item of a list and gives what stands before it: "- ", "3. ", or "" outside lists.
+// marker advances the counter of a list item and returns its marker: "- ", "3. ", or "" outside lists.
 func (b *body) marker(numID, level string) (marker string, indent int) {
 	l, ok := b.lists[numID]
 	n, err := strconv.Atoi(level)

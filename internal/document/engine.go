@@ -14,16 +14,16 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// engineMemoryPages bounds the memory of the PDF engine in WebAssembly pages of 64 KiB: 512 MiB.
+// engineMemoryPages limits the memory of the PDF engine in WebAssembly pages of 64 KiB: 512 MiB.
 const engineMemoryPages = 8192
 
-// pdfEngine is PDFium in WebAssembly, compiled when it is first needed. It sees no file system.
+// pdfEngine is PDFium in WebAssembly, compiled on first use, without access to the file system.
 type pdfEngine struct {
 	cacheDir string
-	pool     pdfium.Pool // nil until it is needed
+	pool     pdfium.Pool // nil until first use
 }
 
-// instance gives a fresh engine for one document.
+// instance returns a fresh engine for one document.
 func (e *pdfEngine) instance() (pdfium.Pdfium, error) {
 	if err := e.ready(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (e *pdfEngine) instance() (pdfium.Pdfium, error) {
 	return lib, nil
 }
 
-// ready compiles the engine, or loads what a process before this one compiled.
+// ready compiles the engine, or loads it from the cache of an earlier process.
 func (e *pdfEngine) ready() error {
 	if e.pool != nil {
 		return nil
@@ -56,9 +56,8 @@ func (e *pdfEngine) ready() error {
 	return nil
 }
 
-// openCache gives the cache in a folder, held by this process alone until unlock is called, so that
-// of many processes one compiles and the others load. A folder that cannot be written means a cache
-// in memory.
+// openCache opens the compilation cache in a folder under a lock, held until unlock is called, so that one process
+// compiles and the others load. An unusable folder gives a cache in memory.
 func openCache(dir string) (cache wazero.CompilationCache, unlock func()) {
 	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
 		return wazero.NewCompilationCache(), func() {}
@@ -67,7 +66,7 @@ func openCache(dir string) (cache wazero.CompilationCache, unlock func()) {
 	if err != nil {
 		return wazero.NewCompilationCache(), func() {}
 	}
-	lockFile(file) // without the lock two may compile, which costs time only
+	lockFile(file) // without the lock two processes may compile, which only costs time
 	cache, err = wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
 		cache = wazero.NewCompilationCache()

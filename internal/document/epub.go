@@ -10,13 +10,13 @@ import (
 	"longhaul/internal/task"
 )
 
-// Where an EPUB says what is in it.
+// Parts with a fixed name in an EPUB.
 const (
 	epubContainer  = "META-INF/container.xml"
 	epubEncryption = "META-INF/encryption.xml"
 )
 
-// epubPackage is what a package document says: title, files, and the order to read them in.
+// epubPackage is a package document: title, files and reading order.
 type epubPackage struct {
 	Title    string `xml:"metadata>title"`
 	Manifest []struct {
@@ -30,7 +30,7 @@ type epubPackage struct {
 	} `xml:"spine>itemref"`
 }
 
-// readEPUB takes the chapters of a book in the order of reading.
+// readEPUB extracts the chapters of a book in reading order.
 func readEPUB(j *job) (Text, error) {
 	a, err := openArchive(j)
 	if err != nil {
@@ -51,7 +51,7 @@ func readEPUB(j *job) (Text, error) {
 			page, _ := decode(data, "", true)
 			out.WriteString(strings.TrimSpace(markdownOf(openTags(page))) + "\n\n")
 		case errors.Is(err, errNoPart):
-			text.Warnings = append(text.Warnings, "the chapter "+path.Base(chapter)+" is missing")
+			text.Warnings = append(text.Warnings, "chapter "+path.Base(chapter)+" is missing")
 		default:
 			return Text{}, err
 		}
@@ -61,13 +61,13 @@ func readEPUB(j *job) (Text, error) {
 		j.progress(n+1, len(chapters))
 	}
 	if blank(out.String()) {
-		return Text{}, task.Errorf(task.NoText, "its pages are pictures with no text in them; run OCR over it first")
+		return Text{}, task.Errorf(task.NoText, "the pages of the EPUB are pictures without text; run OCR on it first")
 	}
 	text.Markdown = titled(title, out.String())
 	return text, nil
 }
 
-// spine gives a book's title and the names of its chapters.
+// spine returns a book's title and the part names of its chapters.
 func spine(a *archive) (title string, chapters []string, err error) {
 	var container struct {
 		Roots []struct {
@@ -75,12 +75,12 @@ func spine(a *archive) (title string, chapters []string, err error) {
 		} `xml:"rootfiles>rootfile"`
 	}
 	if err := a.decode(epubContainer, &container); err != nil || len(container.Roots) == 0 {
-		return "", nil, verdictOr(err, "it does not say where its contents are")
+		return "", nil, verdictOr(err, "the EPUB does not name its package document")
 	}
 	root := container.Roots[0].Path
 	var pkg epubPackage
 	if err := a.decode(root, &pkg); err != nil {
-		return "", nil, verdictOr(err, "its list of contents cannot be read")
+		return "", nil, verdictOr(err, "the package document of the EPUB cannot be read")
 	}
 	files := make(map[string]string, len(pkg.Manifest))
 	for _, item := range pkg.Manifest {
@@ -97,15 +97,15 @@ func spine(a *archive) (title string, chapters []string, err error) {
 	return pkg.Title, chapters, nil
 }
 
-// verdictOr keeps an error about limits, and makes anything else one about damage.
-func verdictOr(err error, what string) error {
+// verdictOr returns a verdict on the document unchanged and reports any other error as damage.
+func verdictOr(err error, detail string) error {
 	if ours(err) {
 		return err
 	}
-	return damaged(what, err)
+	return damaged(detail, err)
 }
 
-// resolveHref makes the name of a part from a reference to it.
+// resolveHref returns the part name for a relative reference.
 func resolveHref(folder, href string) string {
 	href, _, _ = strings.Cut(href, "#")
 	if plain, err := url.PathUnescape(href); err == nil {
@@ -114,7 +114,7 @@ func resolveHref(folder, href string) string {
 	return path.Join(folder, href)
 }
 
-// checkEncryption refuses books whose chapters are encrypted. Fonts may be, against copying.
+// checkEncryption refuses books with encrypted chapters. Obfuscated fonts are accepted.
 func checkEncryption(a *archive) error {
 	var list struct {
 		Methods []struct {
@@ -122,11 +122,11 @@ func checkEncryption(a *archive) error {
 		} `xml:"EncryptedData>EncryptionMethod"`
 	}
 	if err := a.decode(epubEncryption, &list); err != nil {
-		return nil // there is none, or none that could be followed
+		return nil // missing or unreadable: nothing is known to be encrypted
 	}
 	for _, m := range list.Methods {
 		if m.Algorithm != "http://www.idpf.org/2008/embedding" && m.Algorithm != "http://ns.adobe.com/pdf/enc#RC" {
-			return task.Errorf(task.PasswordRequired, "the book is protected against copying (DRM); send a copy without")
+			return task.Errorf(task.PasswordRequired, "the EPUB is protected by DRM; send a copy without DRM")
 		}
 	}
 	return nil
@@ -140,8 +140,8 @@ var (
 	}
 )
 
-// openTags writes <a/> as <a></a>: XHTML may close any element at once, HTML would leave it open
-// and take the rest of the page for its content.
+// openTags rewrites <a/> as <a></a>. XHTML may self-close any element; an HTML parser would leave it open and treat
+// the rest of the page as its content.
 func openTags(page string) string {
 	return selfClosed.ReplaceAllStringFunc(page, func(tag string) string {
 		m := selfClosed.FindStringSubmatch(tag)

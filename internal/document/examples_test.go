@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The documents that the README has people summarise must be read without a loss.
+// The documents that the README summarizes must be read without loss.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	e := pdfExtractor(t, Limits{})
@@ -21,7 +21,7 @@ func TestExamples(t *testing.T) {
 		path := filepath.Join("..", "..", "examples", "documents", name)
 		info, err := os.Stat(path)
 		require.NoError(t, err)
-		require.Less(t, info.Size(), int64(64<<10), "small enough to read in a clone")
+		require.Less(t, info.Size(), int64(64<<10), "small enough for the repository")
 		text, err := e.Extract(testContext(t), Input{Path: path, Name: name}, nil)
 		require.NoError(t, err)
 		require.Empty(t, text.Warnings)

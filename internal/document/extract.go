@@ -12,61 +12,61 @@ import (
 	"longhaul/internal/task"
 )
 
-// Limits bound what one document may cost. Zero fields take the defaults named beside them.
+// Limits bound the cost of one document. Zero fields take the defaults named beside them.
 type Limits struct {
-	TextBytes   int64         // of text out of a document; 32 MiB
-	MemoryBytes int64         // of the child that reads it; 1 GiB
-	Timeout     time.Duration // for reading it; 2 minutes
+	TextBytes   int64         // extracted text per document; 32 MiB
+	MemoryBytes int64         // memory of a child; 1 GiB
+	Timeout     time.Duration // reading one document; 2 minutes
 }
 
 // Options configure an Extractor. The zero value works.
 type Options struct {
-	Workers           int    // children at work at the same time; 0 means one per CPU
-	CacheDir          string // keeps the compiled PDF engine between processes, some 25 MB; "" means each child compiles it again, which takes seconds
+	Workers           int    // children that work at the same time; 0 means one per CPU
+	CacheDir          string // cache of the compiled PDF engine, about 25 MB; "" means every child compiles it, which takes seconds
 	Limits            Limits
 	Log               *slog.Logger // nil means no logs
-	DocumentsPerChild int          // a child is replaced after so many; 0 means 200
+	DocumentsPerChild int          // documents before a child is replaced; 0 means 200
 }
 
-// Input is one document to read.
+// Input is a document to read.
 type Input struct {
-	Path        string // a local file, only read
-	Name        string // what its owner calls it; its extension decides between text formats
-	ContentType string // as declared by whoever sent it: may be wrong, or ""
+	Path        string // a local file; it is not changed
+	Name        string // file name; its extension chooses between text formats
+	ContentType string // as declared by the sender; may be wrong or ""
 	Password    string // opens an encrypted PDF; "" means none
 }
 
-// Text is what a document says: valid UTF-8 without control characters, never empty.
+// Text is the text of a document: valid UTF-8 without control characters, never empty.
 type Text struct {
 	Markdown string
 	Format   string   // pdf, docx, html, epub, markdown, text or csv
-	Pages    int      // of a PDF; 0 for formats that have none
-	Charset  string   // a text format's encoding, such as gb18030; "" for the others
-	Warnings []string // what could not be read although the rest could
+	Pages    int      // page count of a PDF; 0 for other formats
+	Charset  string   // encoding of a text format, such as gb18030; "" for other formats
+	Warnings []string // parts that could not be read
 
-	PageStarts []int // of a PDF: the byte of Markdown that each page begins at; an empty page where the next does
+	PageStarts []int // PDF only: byte offset in Markdown of each page; an empty page starts where the next page starts
 }
 
 // Extractor reads documents in a pool of child processes. It is safe for concurrent use.
 type Extractor struct {
 	options Options
-	seats   chan struct{} // one for each child that may work at a time
+	slots   chan struct{} // semaphore of Options.Workers slots
 
 	mu     sync.Mutex
-	idle   []*child // the one used last is used next, so that few stay warm
+	idle   []*child // a stack: the last used child is used next
 	live   map[*child]struct{}
 	closed bool
 }
 
-// errClosed answers those who come after Close.
+// errClosed is returned after Close.
 var errClosed = errors.New("document: the extractor is closed")
 
-// NewExtractor makes an Extractor. No process is started before Warm or the first Extract.
+// NewExtractor returns an Extractor. The first process starts with Warm or the first Extract.
 func NewExtractor(options Options) *Extractor {
 	options = options.withDefaults()
 	return &Extractor{
 		options: options,
-		seats:   make(chan struct{}, options.Workers),
+		slots:   make(chan struct{}, options.Workers),
 		live:    map[*child]struct{}{},
 	}
 }
@@ -89,7 +89,7 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// orElse gives value, or fallback when value is not positive.
+// orElse returns value, or fallback when value is not positive.
 func orElse[N int | int64 | time.Duration](value, fallback N) N {
 	if value > 0 {
 		return value
@@ -97,10 +97,10 @@ func orElse[N int | int64 | time.Duration](value, fallback N) N {
 	return fallback
 }
 
-// Warm starts the first child and has it compile the PDF engine into the cache folder, so that no
-// document waits for it. Processes that share the folder compile one after the other.
+// Warm starts the first child and has it compile the PDF engine into the cache folder, so that no document waits for
+// the compilation. Processes that share the folder compile one after the other.
 func (e *Extractor) Warm(ctx context.Context) error {
-	for range 2 { // a child that had to compile holds so much memory that another takes its place
+	for range 2 { // compiling takes so much memory that the child is replaced
 		if _, err := e.serve(ctx, request{Warm: true}, nil); err != nil {
 			return fmt.Errorf("warm the PDF engine: %w", err)
 		}
@@ -108,11 +108,10 @@ func (e *Extractor) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Extract reads one document. Cancelling ctx kills its child at once. progress, which may be nil,
-// hears of pages or chapters done while it runs.
+// Extract reads one document. Cancelling ctx kills its child at once. progress may be nil; it is called with the
+// number of pages or chapters done.
 //
-// An error is ctx's own, or a *task.Error that says what is wrong with the document, or else a
-// fault on our side that another attempt may not meet.
+// The error is ctx.Err(), a *task.Error about the document, or an internal fault that may not recur.
 func (e *Extractor) Extract(ctx context.Context, in Input, progress func(done, total int)) (Text, error) {
 	answer, err := e.serve(ctx, request{Input: in}, progress)
 	if err != nil {
@@ -121,7 +120,7 @@ func (e *Extractor) Extract(ctx context.Context, in Input, progress func(done, t
 	return answer.Text, nil
 }
 
-// Close kills every child, busy ones too. It may be called more than once.
+// Close kills all children, including busy ones. It may be called more than once.
 func (e *Extractor) Close() error {
 	e.mu.Lock()
 	e.closed = true
@@ -135,18 +134,18 @@ func (e *Extractor) Close() error {
 	return nil
 }
 
-// serve has a request answered by a child. When the child dies of it, a new one gets a second
-// chance: the first may have been killed by chance. Dying twice is the document's doing.
+// serve passes a request to a child. A child that dies is replaced once, because it may have been killed by accident;
+// a second death is blamed on the document.
 func (e *Extractor) serve(ctx context.Context, req request, progress func(done, total int)) (reply, error) {
 	select {
-	case e.seats <- struct{}{}:
-		defer func() { <-e.seats }()
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
 		return reply{}, ctx.Err()
 	}
-	answer, err := e.attempt(ctx, e.take(), req, progress)
+	answer, err := e.attempt(ctx, e.takeIdle(), req, progress)
 	if errors.Is(err, errDied) {
 		answer, err = e.attempt(ctx, nil, req, progress)
 	}
@@ -155,12 +154,12 @@ func (e *Extractor) serve(ctx context.Context, req request, progress func(done, 
 		return reply{}, ctx.Err()
 	case errors.Is(err, errDied) && !req.Warm:
 		return reply{}, task.Errorf(task.DocumentBroken,
-			"reading it crashed the reader twice; save it anew with another program, or send it in another format").Because(err)
+			"the document crashed the reader twice; save it again with another program, or send it in another format").Because(err)
 	}
 	return answer, err
 }
 
-// attempt asks c, or a new child when c is nil, and keeps it for the next document if it is fit.
+// attempt asks c, or a new child if c is nil, and returns the child to the pool afterwards.
 func (e *Extractor) attempt(ctx context.Context, c *child, req request, progress func(done, total int)) (reply, error) {
 	if c == nil {
 		var err error
@@ -169,11 +168,11 @@ func (e *Extractor) attempt(ctx context.Context, c *child, req request, progress
 		}
 	}
 	answer, err := c.ask(ctx, req, progress)
-	e.put(c)
+	e.release(c)
 	return answer, err
 }
 
-// start makes a child that Close knows about.
+// start starts a child and registers it for Close.
 func (e *Extractor) start() (*child, error) {
 	c, err := startChild(e.options)
 	if err != nil {
@@ -189,8 +188,8 @@ func (e *Extractor) start() (*child, error) {
 	return c, nil
 }
 
-// take gives a child that waits for work, or nil.
-func (e *Extractor) take() *child {
+// takeIdle returns an idle child, or nil.
+func (e *Extractor) takeIdle() *child {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for len(e.idle) > 0 {
@@ -205,8 +204,8 @@ func (e *Extractor) take() *child {
 	return nil
 }
 
-// put takes a child back, and ends it if it is worn out.
-func (e *Extractor) put(c *child) {
+// release returns a child to the pool, or kills it if it has died, served its share or holds too much memory.
+func (e *Extractor) release(c *child) {
 	fit := c.alive() && c.served < e.options.DocumentsPerChild && c.resident() < e.options.Limits.MemoryBytes/4
 	if !fit {
 		c.kill()

@@ -18,7 +18,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// misbehave asks for one of the formats of TestMain.
+// misbehave returns an input with one of the formats of TestMain.
 func misbehave(t testing.TB, format string) Input {
 	t.Helper()
 	return Input{Path: file(t, "document", []byte("x")), ContentType: format}
@@ -32,7 +32,7 @@ func TestExtractText(t *testing.T) {
 	require.Equal(t, Text{Markdown: "Tides turn.", Format: "text", Charset: "utf-8"}, text)
 }
 
-func TestExtractMissingFileIsOurFault(t *testing.T) {
+func TestExtract_missingFileIsInternal(t *testing.T) {
 	t.Parallel()
 	e := newExtractor(t, Options{Workers: 1})
 	_, err := e.Extract(testContext(t), Input{Path: filepath.Join(t.TempDir(), "gone")}, nil)
@@ -40,7 +40,7 @@ func TestExtractMissingFileIsOurFault(t *testing.T) {
 	require.Equal(t, task.Internal, task.AsError(err).Code)
 }
 
-func TestChildServesManyAndIsReplaced(t *testing.T) {
+func TestChild_servesManyDocumentsAndIsReplaced(t *testing.T) {
 	t.Parallel()
 	e := newExtractor(t, Options{Workers: 1, DocumentsPerChild: 3})
 	var pids []string
@@ -52,10 +52,10 @@ func TestChildServesManyAndIsReplaced(t *testing.T) {
 	require.Equal(t, pids[0], pids[2])
 	require.NotEqual(t, pids[2], pids[3])
 	require.Len(t, slices.Compact(slices.Clone(pids)), 3)
-	require.NotContains(t, pids, strconv.Itoa(os.Getpid()), "nothing is read in the parent")
+	require.NotContains(t, pids, strconv.Itoa(os.Getpid()), "the parent must not read documents")
 }
 
-func TestChildHasNoSecrets(t *testing.T) {
+func TestChild_hasNoSecrets(t *testing.T) {
 	t.Setenv("SOME_API_KEY", "hush-hush")
 	e := newExtractor(t, Options{Workers: 1})
 	text, err := e.Extract(testContext(t), misbehave(t, "test/environment"), nil)
@@ -84,7 +84,7 @@ func TestHostileDocuments(t *testing.T) {
 			require.Contains(t, task.AsError(err).Detail, tt.detail)
 			require.False(t, task.AsError(err).Retryable)
 
-			e.options.Limits = Limits{}.withDefaults() // the next child is a fresh one
+			e.options.Limits = Limits{}.withDefaults() // applies to the next child
 			text, err := e.Extract(testContext(t), misbehave(t, "test/pid"), nil)
 			require.NoError(t, err)
 			require.NotEmpty(t, text.Markdown)
@@ -92,7 +92,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-func TestChildKilledByChanceIsRetried(t *testing.T) {
+func TestChild_killedOnceIsRetried(t *testing.T) {
 	t.Parallel()
 	e := newExtractor(t, Options{Workers: 1})
 	text, err := e.Extract(testContext(t), misbehave(t, "test/once"), nil)
@@ -100,7 +100,7 @@ func TestChildKilledByChanceIsRetried(t *testing.T) {
 	require.Equal(t, "alive", text.Markdown)
 }
 
-func TestIdleChildKilled(t *testing.T) {
+func TestChild_killedWhileIdle(t *testing.T) {
 	t.Parallel()
 	e := newExtractor(t, Options{Workers: 1})
 	first, err := e.Extract(testContext(t), misbehave(t, "test/pid"), nil)
@@ -115,7 +115,7 @@ func TestIdleChildKilled(t *testing.T) {
 	require.NotEqual(t, first.Markdown, second.Markdown)
 }
 
-func TestCancelKillsTheChildAtOnce(t *testing.T) {
+func TestCancel_killsTheChild(t *testing.T) {
 	t.Parallel()
 	e := newExtractor(t, Options{Workers: 1})
 	ctx, cancel := context.WithCancel(testContext(t))
@@ -124,7 +124,7 @@ func TestCancelKillsTheChildAtOnce(t *testing.T) {
 	require.Empty(t, e.live)
 }
 
-func TestWaitingForASeatEndsWithItsContext(t *testing.T) {
+func TestCancel_whileWaitingForASlot(t *testing.T) {
 	t.Parallel()
 	e := newExtractor(t, Options{Workers: 1})
 	ctx, cancel := context.WithCancel(testContext(t))
@@ -143,7 +143,7 @@ func TestWaitingForASeatEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
-func TestCloseEndsBusyChildren(t *testing.T) {
+func TestClose_killsBusyChildren(t *testing.T) {
 	t.Parallel()
 	e := NewExtractor(Options{Workers: 1})
 	_, err := e.Extract(testContext(t), misbehave(t, "test/spin"), func(int, int) { go func() { _ = e.Close() }() })
@@ -153,7 +153,7 @@ func TestCloseEndsBusyChildren(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestExtract_concurrently(t *testing.T) {
 	t.Parallel()
 	e := newExtractor(t, Options{Workers: 2, DocumentsPerChild: 10})
 	in := make([]Input, 60)
@@ -180,12 +180,12 @@ func TestManyAtOnce(t *testing.T) {
 	require.LessOrEqual(t, len(e.live), 2)
 }
 
-// A child must not outlive its parent, even one killed without warning. The parent is this test
-// binary once more, reading a document that never ends.
-func TestChildDiesWithItsParent(t *testing.T) {
+// A child must not outlive its parent, even if the parent is killed. The parent is another process of this test binary
+// that reads a document without end.
+func TestChild_diesWithItsParent(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("the kernel ends children with their parent on Linux only")
+		t.Skip("only Linux kills children with their parent")
 	}
 	pid, parent := spinningParent(t)
 	require.NoError(t, parent.Kill())
@@ -197,7 +197,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}, 30*time.Second, 10*time.Millisecond)
 }
 
-// A declared type that happens to be the name of a reader changes nothing.
+// A declared type that is also the name of a reader has no effect.
 func TestDeclaredTypeIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for _, declared := range []string{"pdf", "docx", "application/pdf", "application/zip", "image/png"} {

@@ -20,7 +20,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// site is a small web on loopback, and a Fetcher that may go there.
+// site starts a web server on loopback and returns a Fetcher that may access it.
 func site(t *testing.T, options FetchOptions) (string, *Fetcher) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -115,16 +115,16 @@ func TestFetchFails(t *testing.T) {
 		"429":                  {base + "/status?c=429", task.FetchFailed, "429", true},
 		"503":                  {base + "/status?c=503", task.FetchFailed, "503", true},
 		"204":                  {base + "/status?c=204", task.FetchFailed, "204", false},
-		"endless":              {base + "/hop", task.FetchFailed, "more than 5", false},
+		"endless":              {base + "/hop", task.FetchFailed, "limit of 5", false},
 		"too large":            {base + "/large", task.DocumentTooLarge, "1 MiB", false},
 		"bomb":                 {base + "/bomb", task.DocumentTooLarge, "1 MiB", false},
-		"encoding":             {base + "/odd", task.FetchFailed, "nobody asked for", false},
+		"encoding":             {base + "/odd", task.FetchFailed, "not requested", false},
 		"cut":                  {base + "/cut", task.FetchFailed, "the connection was lost", true},
 		"refused":              {"http://" + fakeserver.Refusing(t) + "/x?token=hush", task.FetchBlocked, "public addresses", false},
 		"credentials":          {public, task.FetchBlocked, "user name", false},
 		"redirect credentials": {base + "/to?u=" + url.QueryEscape(public), task.FetchBlocked, "user name", false},
-		"file":                 {"file:///etc/passwd", task.FetchBlocked, "http and https", false},
-		"redirect to file":     {base + "/to?u=file:///etc/passwd", task.FetchBlocked, "http and https", false},
+		"file":                 {"file:///etc/passwd", task.FetchBlocked, "use http or https", false},
+		"redirect to file":     {base + "/to?u=file:///etc/passwd", task.FetchBlocked, "use http or https", false},
 		"no host":              {"http:///x", task.FetchBlocked, "no host", false},
 		"no URL":               {"http://[::1/hush", task.FetchBlocked, "not a URL", false},
 		"redirect inside":      {base + "/to?u=http://127.0.0.2/", task.FetchBlocked, "public addresses", false},
@@ -146,7 +146,7 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-func TestFetchTransportFaultIsRetryable(t *testing.T) {
+func TestFetch_connectionErrorIsRetryable(t *testing.T) {
 	t.Parallel()
 	address := fakeserver.Refusing(t)
 	_, err := NewFetcher(FetchOptions{AllowPrivate: []string{address}}).Fetch(testContext(t), "http://"+address+"/?token=hush", &bytes.Buffer{})
@@ -165,7 +165,7 @@ func TestFetchStalls(t *testing.T) {
 	require.NotContains(t, err.Error(), "hush")
 }
 
-func TestFetchEndsWithItsContext(t *testing.T) {
+func TestFetch_endsWithItsContext(t *testing.T) {
 	t.Parallel()
 	base, f := site(t, FetchOptions{})
 	ctx, cancel := context.WithCancel(testContext(t))
@@ -178,7 +178,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	require.Contains(t, task.AsError(err).Detail, "limit of 50ms")
 }
 
-func TestFetchWriterFaultIsOurs(t *testing.T) {
+func TestFetch_writerErrorIsInternal(t *testing.T) {
 	t.Parallel()
 	base, f := site(t, FetchOptions{})
 	full := errors.New("disk full")
@@ -191,8 +191,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Every way to write an inside address must be stopped before a connection is made.
-func TestInsideIsBlocked(t *testing.T) {
+// Every spelling of a private address must be blocked before a connection is made.
+func TestFetch_privateAddressesAreBlocked(t *testing.T) {
 	t.Parallel()
 	hits := make(chan struct{}, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits <- struct{}{} }))

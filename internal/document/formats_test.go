@@ -18,7 +18,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// chinese is long enough for its encoding to be told from its bytes alone.
+// chinese is long enough to detect its encoding from its bytes.
 const chinese = "茶园依山而建，层层叠叠，清晨的雾气沿着山谷缓缓升起。采茶的人天不亮就出门，赶在太阳晒干露水之前摘下第一芽。"
 
 func encoded(t testing.TB, enc encoding.Encoding, text string) []byte {
@@ -28,7 +28,7 @@ func encoded(t testing.TB, enc encoding.Encoding, text string) []byte {
 	return []byte(out)
 }
 
-// zipped makes an archive of parts given as name, content, name, content …
+// zipped returns a zip archive of parts given as name, content, name, content …
 func zipped(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -112,7 +112,7 @@ func TestRefusals(t *testing.T) {
 		"zip, cut":         {Input{Name: "a.docx"}, zipped(t, "word/document.xml", "<p/>")[:80], task.DocumentBroken, "cut short"},
 		"presentation":     {Input{Name: "a.docx"}, zipped(t, "[Content_Types].xml", "", "ppt/presentation.xml", "<p/>"), task.DocumentUnsupported, "PPTX"},
 		"workbook":         {Input{}, zipped(t, "[Content_Types].xml", "", "xl/workbook.xml", "<p/>"), task.DocumentUnsupported, "XLSX"},
-		"encrypted Office": {Input{Name: "a.docx"}, []byte(ole + string(utf16Bytes("EncryptedPackage"))), task.PasswordRequired, "encrypted Office"},
+		"encrypted Office": {Input{Name: "a.docx"}, []byte(ole + string(utf16Bytes("EncryptedPackage"))), task.PasswordRequired, "Office document is encrypted"},
 		"old Word":         {Input{Name: "a.doc"}, []byte(ole), task.DocumentUnsupported, "old Office"},
 		"too much text":    {Input{Name: "a.txt"}, bytes.Repeat([]byte("a"), 1<<20+1), task.DocumentTooLarge, "limit of 1 MiB"},
 		"far too much":     {Input{Name: "a.txt"}, bytes.Repeat([]byte("a"), 4<<20+1), task.DocumentTooLarge, "limit of 1 MiB"},
@@ -179,7 +179,7 @@ func TestDOCX(t *testing.T) {
 	}
 }
 
-func TestDOCXTrouble(t *testing.T) {
+func TestDOCX_refusals(t *testing.T) {
 	t.Parallel()
 	page := `<w:p><w:r><w:t>words</w:t></w:r></w:p>`
 	tests := map[string]struct {
@@ -207,7 +207,7 @@ func TestDOCXTrouble(t *testing.T) {
 	require.Equal(t, "words\n\nmo", cut.Markdown)
 }
 
-// book makes an EPUB of two chapters in the reverse order of their names.
+// book returns an EPUB of two chapters in reverse order of their names.
 func book(t testing.TB, more ...string) []byte {
 	t.Helper()
 	return zipped(t, append([]string{

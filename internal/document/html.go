@@ -14,11 +14,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// shortArticle is how many characters an article found in a page must have to be believed.
+// shortArticle is the minimum length, in characters, of an extracted article; shorter results are discarded.
 const shortArticle = 200
 
-// readHTML takes the main content of a page: what is left without menus, adverts and footers. A
-// page in which no article can be made out is taken whole.
+// readHTML extracts the main content of a page, without menus, adverts and footers. A page without a recognizable
+// article is converted as a whole.
 func readHTML(j *job) (Text, error) {
 	data, err := j.all()
 	if err != nil {
@@ -34,7 +34,7 @@ func readHTML(j *job) (Text, error) {
 	return text, nil
 }
 
-// article finds the main content of a page and its title; both are empty when there is none.
+// article returns the title and main content of a page; both are empty if none is found.
 func article(page string) (title, content string) {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -52,7 +52,7 @@ func article(page string) (title, content string) {
 	return found.Title(), content
 }
 
-// titled puts a title before a text that does not begin with it.
+// titled adds a title as heading, unless the text begins with it.
 func titled(title, text string) string {
 	title = strings.Join(strings.Fields(title), " ")
 	if title == "" || strings.Contains(text[:min(len(text), len(title)+100)], title) {
@@ -61,7 +61,7 @@ func titled(title, text string) string {
 	return "# " + title + "\n\n" + text
 }
 
-// markdownOf converts a whole page. One that is nested too deeply to parse gives its bare text.
+// markdownOf converts a whole page. A page nested too deeply for the parser is reduced to its bare text.
 func markdownOf(page string) string {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -84,8 +84,7 @@ func convertNode(node *html.Node) (string, error) {
 	return string(out), err
 }
 
-// simplify takes out of a tree what says nothing in a text: pictures, scripts, the addresses of
-// links, readings beside characters.
+// simplify removes nodes without text value: pictures, scripts, link targets, ruby annotations.
 func simplify(node *html.Node) {
 	for child := node.FirstChild; child != nil; {
 		next := child.NextSibling
@@ -102,7 +101,7 @@ func simplify(node *html.Node) {
 	}
 }
 
-// unwrap puts the children of an element in its place.
+// unwrap replaces an element by its children.
 func unwrap(node *html.Node) {
 	parent := node.Parent
 	for child := node.FirstChild; child != nil; child = node.FirstChild {
@@ -121,7 +120,7 @@ func silent(element atom.Atom) bool {
 	return false
 }
 
-// bareText is all text between tags, for markup that no tree can be made of.
+// bareText returns the text between tags, for markup that cannot be parsed into a tree.
 func bareText(page string) string {
 	var b strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(page))

@@ -14,7 +14,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// extensions decide between text formats, which look alike inside.
+// extensions choose between text formats, whose content looks alike.
 var extensions = map[string]string{
 	".md": formatMarkdown, ".markdown": formatMarkdown, ".mdown": formatMarkdown, ".mkd": formatMarkdown,
 	".html": formatHTML, ".htm": formatHTML, ".xhtml": formatHTML,
@@ -22,18 +22,18 @@ var extensions = map[string]string{
 	".txt": formatText, ".text": formatText, ".log": formatText,
 }
 
-// mediaTypes decide where the name does not.
+// mediaTypes choose where the extension does not.
 var mediaTypes = map[string]string{
 	"text/markdown": formatMarkdown, "text/x-markdown": formatMarkdown,
 	"text/html": formatHTML, "application/xhtml+xml": formatHTML,
 	"text/csv": formatCSV, "text/tab-separated-values": formatCSV, "application/csv": formatCSV,
 }
 
-// textButNot are types made of text that say nothing when read as such.
+// textButNot lists text-based types whose source is not readable text.
 var textButNot = []string{"text/rtf", "image/svg+xml"}
 
-// identify finds the format by what is inside. Only between text formats do the name and then the
-// declared type decide: a PDF called page.html is a PDF.
+// identify detects the format from the content. The name and then the declared type only choose between text formats:
+// a PDF called page.html is a PDF.
 func identify(j *job) error {
 	head := make([]byte, 4096)
 	n, err := j.file.ReadAt(head, 0)
@@ -57,11 +57,11 @@ func identify(j *job) error {
 	return nil
 }
 
-func unsupported(what string) error {
-	return task.Errorf(task.DocumentUnsupported, "it looks like %s; supported are %s", what, supported)
+func unsupported(found string) error {
+	return task.Errorf(task.DocumentUnsupported, "the document looks like %s; supported are %s", found, supported)
 }
 
-// identifyOLE tells an encrypted DOCX, whose package is a stream in an OLE file, from the rest.
+// identifyOLE distinguishes an encrypted DOCX, stored as a stream in an OLE file, from old Office formats.
 func identifyOLE(j *job) error {
 	const most = 64 << 20
 	data, err := io.ReadAll(io.NewSectionReader(j.file, 0, min(j.size, most)))
@@ -69,7 +69,7 @@ func identifyOLE(j *job) error {
 		return fmt.Errorf("read the document: %w", err)
 	}
 	if bytes.Contains(data, utf16Bytes("EncryptedPackage")) {
-		return task.Errorf(task.PasswordRequired, "it is an encrypted Office document; send it without a password")
+		return task.Errorf(task.PasswordRequired, "the Office document is encrypted; send it without a password")
 	}
 	return unsupported("a document of an old Office version (such as .doc, .xls, .ppt); save it as DOCX or PDF")
 }
@@ -82,11 +82,11 @@ func utf16Bytes(ascii string) []byte {
 	return out
 }
 
-// identifyZip looks at the parts of a zip archive: Office and EPUB files are such archives.
+// identifyZip distinguishes zip-based formats by their parts: Office and EPUB files are zip archives.
 func identifyZip(j *job, found *mimetype.MIME) error {
 	archive, err := zip.NewReader(j.file, j.size)
 	if err != nil {
-		return task.Errorf(task.DocumentBroken, "it is a zip archive (as DOCX and EPUB are) that is damaged or cut short; send it again").Because(err)
+		return task.Errorf(task.DocumentBroken, "the zip archive (DOCX and EPUB files are zip archives) is damaged or cut short; upload it again").Because(err)
 	}
 	for _, f := range archive.File {
 		switch name := strings.TrimPrefix(f.Name, "/"); {
@@ -109,7 +109,7 @@ func identifyZip(j *job, found *mimetype.MIME) error {
 	return unsupported(found.String())
 }
 
-// isText reports whether a detected type is plain text or a kind of it.
+// isText reports whether a detected type is plain text or derived from it.
 func isText(found *mimetype.MIME) bool {
 	for m := found; m != nil; m = m.Parent() {
 		if m.Is("text/plain") {
@@ -119,8 +119,8 @@ func isText(found *mimetype.MIME) bool {
 	return false
 }
 
-// isUnknownText reports whether something of no known type is text all the same: UTF-16 without a
-// mark, or a legacy encoding that only the name or the declared type call text.
+// isUnknownText reports whether data of no known type is text: UTF-16 without a byte order mark, or a legacy encoding
+// that the name or the declared type marks as text.
 func isUnknownText(found *mimetype.MIME, head []byte, j *job) bool {
 	if !found.Is("application/octet-stream") {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test binary is its own extraction child, as every main of the product is, with a few formats
-// more: documents that behave badly on purpose.
+// The test binary is its own extraction child, like every main of the product, with additional formats that misbehave
+// on purpose.
 func TestMain(m *testing.M) {
 	formats := readers()
 	formats["test/pid"] = func(*job) (Text, error) { return Text{Markdown: fmt.Sprint(os.Getpid())}, nil }
@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// spinningVariable makes the test binary a parent whose child spins; its value is a file to read.
+// spinningVariable makes the test binary a parent whose child never finishes; its value is a file to read.
 const spinningVariable = "LONGHAUL_TEST_SPINNING"
 
-// spinForEver reads a document that never ends, and prints its child's pid once that has begun.
+// spinForEver extracts a document without end and prints the pid of its child once the child works.
 func spinForEver(path string) {
 	e := NewExtractor(Options{Workers: 1})
 	_, err := e.Extract(context.Background(), Input{Path: path, ContentType: "test/spin"}, func(int, int) {
@@ -52,7 +52,7 @@ func spinForEver(path string) {
 	os.Exit(1)
 }
 
-// spinningParent starts one and gives its child's pid.
+// spinningParent starts such a parent and returns the pid of its child.
 func spinningParent(t *testing.T) (child string, parent *os.Process) {
 	t.Helper()
 	self, err := os.Executable()
@@ -69,7 +69,7 @@ func spinningParent(t *testing.T) (child string, parent *os.Process) {
 	return child, parent
 }
 
-// spin never ends, and never looks at anything. Its progress tells that it has begun.
+// spin never returns. Its progress reports that it has started.
 func spin(j *job) (Text, error) {
 	j.progress(1, 2)
 	for i := uint64(1); ; i++ {
@@ -93,13 +93,13 @@ func eatMemory(*job) (Text, error) {
 	}
 }
 
-// fatal makes an error that no recover catches.
+// fatal triggers a fatal error, which recover cannot catch.
 func fatal(*job) (Text, error) {
 	new(sync.Mutex).Unlock()
 	return Text{}, nil
 }
 
-// dieOnce kills its process when it is read the first time, as the kernel might.
+// dieOnce kills its process on the first read of a document, as the kernel might.
 func dieOnce(j *job) (Text, error) {
 	mark := j.Path + ".seen"
 	if _, err := os.Stat(mark); err == nil {
@@ -118,7 +118,7 @@ func dieOnce(j *job) (Text, error) {
 	select {}
 }
 
-// newExtractor makes one with a cache of its own kind and closes it after the test.
+// newExtractor returns an Extractor that is closed after the test.
 func newExtractor(t testing.TB, options Options) *Extractor {
 	t.Helper()
 	e := NewExtractor(options)
@@ -126,7 +126,7 @@ func newExtractor(t testing.TB, options Options) *Extractor {
 	return e
 }
 
-// file writes a document for a test and gives its path.
+// file writes a document for a test and returns its path.
 func file(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -134,11 +134,11 @@ func file(t testing.TB, name string, data []byte) string {
 	return path
 }
 
-// extract reads data as a document called name, in this process: readers are tested without children.
+// extract reads data in this process: readers are tested without children.
 func extract(t testing.TB, in Input, data []byte) (Text, error) {
 	t.Helper()
 	in.Path = file(t, "document", data)
-	s := server{identify: identify, readers: readers(), settings: settings{TextBytes: 1 << 20}, told: time.Now().Add(time.Hour)}
+	s := server{identify: identify, readers: readers(), settings: settings{TextBytes: 1 << 20}, lastProgress: time.Now().Add(time.Hour)}
 	return s.read(in)
 }
 

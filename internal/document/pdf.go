@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	mostPages    = 50_000 // nobody's document has more; broken files claim thousands of millions
-	scannedBelow = 20     // visible characters: a page with a picture and fewer is a scan
-	garbledAbove = 0.1    // share of characters that mean nothing
+	mostPages    = 50_000 // broken files claim billions of pages
+	scannedBelow = 20     // visible characters; a page with a picture and fewer characters is a scan
+	garbledAbove = 0.1    // share of characters without meaning
 
-	objectsLooked = 50 // of a page or form, in search of a picture
+	objectsLooked = 50 // objects of a page or form searched for a picture
 )
 
-// pdfDocument is an open PDF and what was found on the way through it.
+// pdfDocument is an open PDF and the results of reading it.
 type pdfDocument struct {
 	lib     pdfium.Pdfium
 	doc     references.FPDF_DOCUMENT
 	out     writer
-	starts  []int    // where each page begins in out
-	broken  pageList // pages that could not be read
-	scanned pageList // pages that are a picture of text
-	garbled pageList // pages whose characters mean nothing
+	starts  []int    // start of each page in out
+	broken  pageList // unreadable pages
+	scanned pageList // pages with a picture of text
+	garbled pageList // pages whose characters have no meaning
 }
 
-// readPDF takes the text of every page. A page that cannot be read is a warning, not an end.
+// readPDF extracts the text of every page. An unreadable page is a warning, not an error.
 func readPDF(j *job) (Text, error) {
 	lib, err := j.engine.instance()
 	if err != nil {
 		return Text{}, err
 	}
-	defer func() { _ = lib.Close() }() // the next document gets a fresh one anyway
+	defer func() { _ = lib.Close() }() // the next document gets a fresh instance
 	open := &requests.OpenDocument{FileReader: j.file, FileReaderSize: j.size}
 	if j.Password != "" {
 		open.Password = &j.Password
@@ -50,10 +50,10 @@ func readPDF(j *job) (Text, error) {
 	}
 	count, err := lib.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: opened.Document})
 	if err != nil {
-		return Text{}, damaged("its pages cannot be counted", err)
+		return Text{}, damaged("the pages of the PDF cannot be counted", err)
 	}
 	if count.PageCount > mostPages {
-		return Text{}, task.Errorf(task.DocumentTooComplex, "it claims to have %d pages, the limit is %d", count.PageCount, mostPages)
+		return Text{}, task.Errorf(task.DocumentTooComplex, "the PDF declares %d pages, the limit is %d; split it", count.PageCount, mostPages)
 	}
 	d := &pdfDocument{lib: lib, doc: opened.Document, out: writer{limit: j.limit}}
 	for i := range count.PageCount {
@@ -66,22 +66,22 @@ func readPDF(j *job) (Text, error) {
 	return d.verdict(count.PageCount)
 }
 
-// openError says why a PDF does not open.
-func openError(err error, tried bool) error {
+// openError explains why a PDF cannot be opened.
+func openError(err error, hasPassword bool) error {
 	switch {
-	case errors.Is(err, pdferrors.ErrPassword) && tried:
-		return task.Errorf(task.PasswordRequired, "the password given does not open it")
+	case errors.Is(err, pdferrors.ErrPassword) && hasPassword:
+		return task.Errorf(task.PasswordRequired, "the password does not open the PDF; correct `password`")
 	case errors.Is(err, pdferrors.ErrPassword):
-		return task.Errorf(task.PasswordRequired, "it opens with a password only; give it, or send the file without one")
+		return task.Errorf(task.PasswordRequired, "the PDF is encrypted; supply `password`, or send the file without encryption")
 	case errors.Is(err, pdferrors.ErrSecurity):
-		return task.Errorf(task.PasswordRequired, "it is encrypted in a way that is not supported; send the file without encryption")
+		return task.Errorf(task.PasswordRequired, "the encryption of the PDF is not supported; send the file without encryption")
 	}
-	return damaged("it is not a PDF that can be opened", err)
+	return damaged("the PDF cannot be opened", err)
 }
 
-// page adds the text of one page, numbered from 0.
+// page adds the text of one page; index starts at 0.
 func (d *pdfDocument) page(index int) {
-	text, pictures, err := d.read(index)
+	text, pictures, err := d.pageText(index)
 	seen := count(text, visible)
 	switch {
 	case err != nil:
@@ -97,9 +97,9 @@ func (d *pdfDocument) page(index int) {
 	}
 }
 
-// read gives a page's text and whether it has pictures. Form fields and notes are no part of a
-// page's text until they are drawn into it.
-func (d *pdfDocument) read(index int) (text string, pictures bool, err error) {
+// pageText returns a page's text and whether the page has pictures. Flattening draws form fields and notes into the
+// page, which makes them part of its text.
+func (d *pdfDocument) pageText(index int) (text string, pictures bool, err error) {
 	page, err := d.load(index)
 	if err != nil {
 		return "", false, err
@@ -133,7 +133,7 @@ func (d *pdfDocument) close(page requests.Page) {
 	_, _ = d.lib.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: *page.ByReference})
 }
 
-// hasPictures looks for an image among the first objects of a page.
+// hasPictures searches the first objects of a page for an image.
 func (d *pdfDocument) hasPictures(page requests.Page) bool {
 	objects, err := d.lib.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: page})
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *pdfDocument) hasPictures(page requests.Page) bool {
 	return false
 }
 
-// isPicture tells an image, or a form (a drawing used like a stamp) with one in it.
+// isPicture reports whether an object is an image or a form (a reusable drawing) that contains an image.
 func (d *pdfDocument) isPicture(object references.FPDF_PAGEOBJECT, depth int) bool {
 	const deep = 3
 	kind, err := d.lib.FPDFPageObj_GetType(&requests.FPDFPageObj_GetType{PageObject: object})
@@ -168,23 +168,23 @@ func (d *pdfDocument) isPicture(object references.FPDF_PAGEOBJECT, depth int) bo
 	return false
 }
 
-// verdict is the text with its warnings, or why there is none worth having.
+// verdict returns the text with its warnings, or an error if the text is unusable.
 func (d *pdfDocument) verdict(pages int) (Text, error) {
 	text := d.out.String()
 	switch {
 	case len(d.broken.pages) == pages:
-		return Text{}, damaged("none of its pages can be read", nil)
+		return Text{}, damaged("none of the pages can be read", nil)
 	case blank(text), len(d.scanned.pages)*2 > pages && count(text, visible) < scannedBelow*pages:
-		return Text{}, task.Errorf(task.NoText, "there is (nearly) no text in it, as in scanned paper (pages: %d); run OCR over it first", pages)
+		return Text{}, task.Errorf(task.NoText, "the PDF has almost no text on %d pages and is probably a scan; run OCR on it first", pages)
 	case garbledShare(text) > garbledAbove:
 		return Text{}, task.Errorf(task.GarbledText,
-			"its fonts do not say which characters they show, so %.0f %% of the text has no meaning; run OCR over it first", 100*garbledShare(text))
+			"the fonts of the PDF do not map to characters, so %.0f %% of the text has no meaning; run OCR on it first", 100*garbledShare(text))
 	}
 	out := Text{Pages: pages}
 	out.Markdown, out.PageStarts = cleanPages(text, d.starts)
 	for _, warning := range []string{
-		d.broken.warning("could not be read"),
-		d.scanned.warning("a picture and nearly no text, OCR would be needed"),
+		d.broken.warning("unreadable"),
+		d.scanned.warning("picture without text, OCR needed"),
 		d.garbled.warning("characters without meaning"),
 	} {
 		if warning != "" {
@@ -194,7 +194,7 @@ func (d *pdfDocument) verdict(pages int) (Text, error) {
 	return out, nil
 }
 
-// cleanPages cleans a text page by page, so that it stays known where each begins.
+// cleanPages cleans a text page by page and returns the new start of each page.
 func cleanPages(text string, starts []int) (string, []int) {
 	var b strings.Builder
 	moved := make([]int, len(starts))
@@ -215,13 +215,13 @@ func cleanPages(text string, starts []int) (string, []int) {
 	return whole, moved
 }
 
-// pageList collects page numbers, from 1.
+// pageList collects page numbers, counted from 1.
 type pageList struct{ pages []int }
 
 func (l *pageList) add(index int) { l.pages = append(l.pages, index+1) }
 
-// warning names the pages, the first of them if there are many.
-func (l *pageList) warning(what string) string {
+// warning names the pages, at most the first 20.
+func (l *pageList) warning(problem string) string {
 	const most = 20
 	if len(l.pages) == 0 {
 		return ""
@@ -230,10 +230,10 @@ func (l *pageList) warning(what string) string {
 	if more := len(l.pages) - most; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return "pages " + names + ": " + what
+	return "pages " + names + ": " + problem
 }
 
-// count counts the characters of a text that are of a kind.
+// count returns the number of characters of a kind.
 func count(text string, kind func(rune) bool) int {
 	n := 0
 	for _, r := range text {

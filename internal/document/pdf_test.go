@@ -20,14 +20,14 @@ import (
 	"longhaul/internal/task"
 )
 
-// pdfExtractor makes an Extractor whose PDF engine is compiled.
+// pdfExtractor returns an Extractor whose PDF engine is compiled.
 func pdfExtractor(t testing.TB, limits Limits) *Extractor {
 	t.Helper()
 	compiled(t)
 	return newExtractor(t, Options{Workers: 1, CacheDir: engineCache(), Limits: limits})
 }
 
-// engineCache keeps the compiled engine between runs of the tests, as a deployment does.
+// engineCache is the cache folder of the compiled engine, kept between test runs.
 func engineCache() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -36,8 +36,8 @@ func engineCache() string {
 	return filepath.Join(dir, "longhaul-test")
 }
 
-// compiled sees to it that the race detector, under which the engine takes minutes to compile, finds
-// it compiled: by this same package, tested without.
+// compiled makes sure that the engine is in the cache. Under the race detector compiling takes minutes, so another
+// process of this test, built without the detector, compiles it.
 func compiled(t testing.TB) {
 	t.Helper()
 	compiling.Lock()
@@ -51,7 +51,7 @@ func compiled(t testing.TB) {
 	require.NoError(t, err, "%s", out)
 }
 
-// compiling lets one test at a time look after the engine.
+// compiling serializes compiled.
 var compiling sync.Mutex
 
 func TestWarm(t *testing.T) {
@@ -59,11 +59,11 @@ func TestWarm(t *testing.T) {
 	e := pdfExtractor(t, Limits{})
 	require.NoError(t, e.Warm(t.Context()))
 	require.Len(t, e.idle, 1, "the first child waits for work")
-	require.NoError(t, e.Warm(t.Context()), "again is no harm")
+	require.NoError(t, e.Warm(t.Context()), "a second Warm must succeed")
 }
 
-// pdfFile writes objects as a PDF file. The first is the catalogue. encrypt is a reference to the
-// encryption dictionary, or "".
+// pdfFile writes objects as a PDF file. The first is the catalogue. encrypt refers to the encryption dictionary, or is
+// "".
 func pdfFile(objects []string, encrypt string) []byte {
 	var out bytes.Buffer
 	out.WriteString("%PDF-1.4\n")
@@ -88,8 +88,8 @@ func pdfStream(dictionary string, data []byte) string {
 	return fmt.Sprintf("<< /Length %d %s >>\nstream\n%s\nendstream", len(data), dictionary, data)
 }
 
-// pdfPages makes a PDF with one page for each content stream. extra goes into each page, objects
-// after the pages get the numbers from 4 + 2 × len(contents).
+// pdfPages returns a PDF with one page per content stream. extra is added to each page; objects are appended and
+// numbered from 4 + 2 × len(contents).
 func pdfPages(contents []string, extra string, objects ...string) []byte {
 	const font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 	var kids []string
@@ -104,7 +104,7 @@ func pdfPages(contents []string, extra string, objects ...string) []byte {
 	return pdfFile(append(all, objects...), "")
 }
 
-// show is a content stream that writes lines.
+// show returns a content stream that writes lines.
 func show(lines ...string) string {
 	return "BT /F 12 Tf 14 TL 50 700 Td (" + strings.Join(lines, ") Tj T* (") + ") Tj ET"
 }
@@ -139,13 +139,13 @@ func TestPDF(t *testing.T) {
 		"no text":       {data: pdfPages([]string{"0 0 100 100 re f"}, ""), code: task.NoText, detail: "OCR"},
 		"scan":          {data: picture(show("p. 3")), code: task.NoText, detail: "OCR"},
 		"picture":       {data: picture(show(long)), want: Text{Markdown: long, Pages: 1}},
-		"not one":       {data: []byte("%PDF-1.4\nnothing at all"), code: task.DocumentBroken, detail: "can be opened"},
+		"not one":       {data: []byte("%PDF-1.4\nnothing at all"), code: task.DocumentBroken, detail: "cannot be opened"},
 		"owner only":    {data: lockedPDF("", "boss"), want: Text{Markdown: "Secret words", Pages: 1}},
-		"locked":        {data: lockedPDF("sesame", "boss"), code: task.PasswordRequired, detail: "opens with a password"},
-		"wrong key":     {data: lockedPDF("sesame", "boss"), password: "simsim", code: task.PasswordRequired, detail: "does not open it"},
+		"locked":        {data: lockedPDF("sesame", "boss"), code: task.PasswordRequired, detail: "is encrypted; supply"},
+		"wrong key":     {data: lockedPDF("sesame", "boss"), password: "simsim", code: task.PasswordRequired, detail: "does not open the PDF"},
 		"right key":     {data: lockedPDF("sesame", "boss"), password: "sesame", want: Text{Markdown: "Secret words", Pages: 1}},
-		"far too many":  {data: manyPages(60_000), code: task.DocumentTooComplex, detail: "limit is 50000"},
-		"circular tree": {data: pdfFile([]string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 3 >>"}, ""), code: task.DocumentBroken, detail: "none of its pages"},
+		"far too many":  {data: manyPages(60_000), code: task.DocumentTooComplex, detail: "the limit is 50000"},
+		"circular tree": {data: pdfFile([]string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 3 >>"}, ""), code: task.DocumentBroken, detail: "none of the pages"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,7 @@ func TestPDF(t *testing.T) {
 	}
 }
 
-// A small file may inflate to very much, or be very much work.
-// Where a page begins in the text is known, whatever is cleaned away before it.
+// The start of each page in the text stays correct when text before it is cleaned away.
 func TestPDFPages(t *testing.T) {
 	t.Parallel()
 	e := pdfExtractor(t, Limits{})
@@ -185,7 +184,7 @@ func TestCleanPages(t *testing.T) {
 	text := "one\x00 \r\n\n\n\nmore\n\n\f\n\n  \ntwo\n\n"
 	got, starts := cleanPages(text, []int{0, 16, 18, 18, len(text)})
 	require.Equal(t, "one\n\nmore\n\ntwo", got)
-	require.Equal(t, got, clean(got), "there is nothing left to clean")
+	require.Equal(t, got, clean(got), "cleaning again changes nothing")
 	require.Equal(t, "two", got[starts[3]:])
 	require.Equal(t, []int{0, 11, 11, 11, 14}, starts)
 }
@@ -220,14 +219,14 @@ func TestPDFBombs(t *testing.T) {
 	}
 }
 
-// inflating is a zlib stream of block repeated many times, made without packing it more than twice.
+// inflating returns a zlib stream of a block repeated many times; the block is compressed only twice.
 func inflating(t *testing.T, block string, times int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	out.WriteString("\x78\x9c")
 	w, err := flate.NewWriter(&out, flate.DefaultCompression)
 	require.NoError(t, err)
-	var second int // where the block begins that refers to a block before it only
+	var second int // start of the second block, which refers only to the first
 	for range 2 {
 		second = out.Len()
 		_, err := w.Write([]byte(block))
@@ -240,7 +239,7 @@ func inflating(t *testing.T, block string, times int) []byte {
 	return out.Bytes()
 }
 
-// manyPages claims a number of pages that share one content.
+// manyPages declares n pages that share one content.
 func manyPages(n int) []byte {
 	return pdfFile([]string{
 		"<< /Type /Catalog /Pages 2 0 R >>",
@@ -249,8 +248,8 @@ func manyPages(n int) []byte {
 	}, "")
 }
 
-// lockedPDF says "Secret words", encrypted as PDF 1.1 did it. An empty user password lets everybody
-// read it, and only forbids changes.
+// lockedPDF returns a PDF that says "Secret words", encrypted as in PDF 1.1. An empty user password permits reading
+// and forbids changes.
 func lockedPDF(user, owner string) []byte {
 	const permissions = -64
 	cipher := func(key, data []byte) []byte {
@@ -271,7 +270,7 @@ func lockedPDF(user, owner string) []byte {
 	flags := binary.LittleEndian.AppendUint32(nil, uint32(0x100000000+permissions))
 	ownerEntry := cipher(digest(5, pad(owner)), pad(user))
 	key := digest(5, pad(user), ownerEntry, flags, make([]byte, 16))
-	const content = 5 // the object that is encrypted
+	const content = 5 // number of the encrypted object
 	stream := cipher(digest(10, key, []byte{content, 0, 0, 0, 0}), []byte(show("Secret words")))
 	return pdfFile([]string{
 		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Away from Linux a child is bounded by time, by Go's memory limit and by the PDF engine's own; it
-// ends with its parent because its standard input ends.
+// Outside Linux a child is bounded by the timeout, Go's memory limit and the PDF engine's own limit. It exits with its
+// parent because its standard input closes.
 
 func ownBinary() (string, error) { return os.Executable() }
 

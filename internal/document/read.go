@@ -9,7 +9,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// The formats that can be read.
+// The supported formats.
 const (
 	formatPDF      = "pdf"
 	formatDOCX     = "docx"
@@ -23,19 +23,19 @@ const (
 // supported names the formats in errors.
 const supported = "PDF, DOCX, HTML, EPUB, Markdown, plain text and CSV"
 
-// job is one document on its way to text.
+// job is a document being read.
 type job struct {
 	Input
 	format   string
-	charset  string // declared beside the document; may be wrong, or ""
+	charset  string // declared by the sender; may be wrong or ""
 	file     *os.File
-	size     int64 // of the file, in bytes
-	limit    int64 // of the text, in bytes
+	size     int64 // file size in bytes
+	limit    int64 // text limit in bytes
 	engine   *pdfEngine
 	progress func(done, total int)
 }
 
-// reader takes the text out of one format. Its errors are *task.Error, or faults on our side.
+// reader extracts the text of one format. Its errors are *task.Error, or internal faults.
 type reader func(*job) (Text, error)
 
 func readers() map[string]reader {
@@ -45,19 +45,19 @@ func readers() map[string]reader {
 	}
 }
 
-// read finds out what a document is, reads it, and holds the result to what Text promises.
+// read identifies a document, extracts its text and cleans it.
 func (s *server) read(in Input) (Text, error) {
 	file, err := os.Open(in.Path)
 	if err != nil {
 		return Text{}, fmt.Errorf("open the document: %w", err)
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }() // read-only: closing loses no data
 	info, err := file.Stat()
 	if err != nil {
-		return Text{}, fmt.Errorf("look at the document: %w", err)
+		return Text{}, fmt.Errorf("stat the document: %w", err)
 	}
 	if info.Size() == 0 {
-		return Text{}, task.Errorf(task.DocumentEmpty, "the file has 0 bytes; send one with text in it")
+		return Text{}, task.Errorf(task.DocumentEmpty, "the file has 0 bytes; send a file with text")
 	}
 	j := &job{Input: in, file: file, size: info.Size(), limit: s.settings.TextBytes, engine: &s.engine, progress: s.progress}
 	if err := s.identify(j); err != nil {
@@ -71,12 +71,12 @@ func (s *server) read(in Input) (Text, error) {
 	return finish(text, j.limit)
 }
 
-// finish cleans a text and refuses one that says nothing or too much.
+// finish cleans a text and refuses empty or too long text.
 func finish(text Text, limit int64) (Text, error) {
 	text.Markdown = clean(text.Markdown)
 	switch {
 	case blank(text.Markdown):
-		return Text{}, task.Errorf(task.DocumentEmpty, "there is nothing in it but white space")
+		return Text{}, task.Errorf(task.DocumentEmpty, "the document contains only white space; send a document with text")
 	case int64(len(text.Markdown)) > limit:
 		return Text{}, tooMuchText(limit)
 	}
@@ -87,11 +87,11 @@ func finish(text Text, limit int64) (Text, error) {
 }
 
 func tooMuchText(limit int64) error {
-	return task.Errorf(task.DocumentTooLarge, "it holds more text than the limit of %s; split it", size(limit))
+	return task.Errorf(task.DocumentTooLarge, "the document has more text than the limit of %s; split it", size(limit))
 }
 
-// all reads the whole file, if it can hold a text within the limit. The most wasteful encoding of
-// text, UTF-16, takes two bytes for one of UTF-8; markup may take as much again.
+// all reads the whole file if its text can be within the limit: UTF-16 takes up to two bytes per byte of UTF-8, and
+// markup may double that.
 func (j *job) all() ([]byte, error) {
 	if j.size > 4*j.limit {
 		return nil, tooMuchText(j.limit)
@@ -103,7 +103,7 @@ func (j *job) all() ([]byte, error) {
 	return data, nil
 }
 
-// writer collects a text up to a limit; over says that the limit was met.
+// writer collects a text up to a limit; over reports whether the limit is exceeded.
 type writer struct {
 	strings.Builder
 	limit int64

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// mendHyphens joins words cut at the end of a line, which the engine marks with U+0002.
+// mendHyphens joins words hyphenated at the end of a line, which the engine marks with U+0002.
 func mendHyphens(text string) string {
 	const mark = '\x02'
 	if !strings.ContainsRune(text, mark) {
@@ -28,8 +28,8 @@ func mendHyphens(text string) string {
 	return b.String()
 }
 
-// reflow joins the lines of a page that are one paragraph, so that sentences can be told. A line
-// goes on in the next if it is about as long as the page is wide and ends in the middle of things.
+// reflow joins the lines of a paragraph, so that sentences can be recognized. A line is continued if it is about as
+// long as the page is wide and ends in mid-sentence.
 func reflow(page string) string {
 	lines := strings.Split(page, "\n")
 	wide := usualLength(lines) * 7 / 10
@@ -46,7 +46,7 @@ func reflow(page string) string {
 	return b.String()
 }
 
-// usualLength is the median length, in characters, of the lines that are not short.
+// usualLength returns the median length, in characters, of the lines that are not short.
 func usualLength(lines []string) int {
 	const short = 15
 	var lengths []int
@@ -62,7 +62,7 @@ func usualLength(lines []string) int {
 	return lengths[len(lengths)/2]
 }
 
-// between is what stands between two lines: a line end, a space, or nothing in scripts without spaces.
+// between returns the separator of two lines: a line end, a space, or nothing in scripts without spaces.
 func between(line, next string, long bool) string {
 	last, _ := utf8.DecodeLastRuneInString(line)
 	first, _ := utf8.DecodeRuneInString(next)
@@ -76,7 +76,7 @@ func between(line, next string, long bool) string {
 	return " "
 }
 
-// ideographic tells the scripts that are written without spaces.
+// ideographic reports whether a rune belongs to a script written without spaces.
 func ideographic(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }

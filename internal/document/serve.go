@@ -12,12 +12,11 @@ import (
 	"longhaul/internal/task"
 )
 
-// progressPause is the least time between two progress replies.
+// progressPause is the minimum time between two progress replies.
 const progressPause = 200 * time.Millisecond
 
-// ServeIfChild must be the first call of every main and TestMain whose program extracts documents.
-// In a process that an Extractor started it serves documents and never returns; in any other it
-// returns at once.
+// ServeIfChild must be the first call in every main and TestMain of a program that extracts documents. In a process
+// started by an Extractor it serves documents and never returns; in any other process it returns at once.
 func ServeIfChild() { serveIfChild(identify, readers()) }
 
 func serveIfChild(identify func(*job) error, readers map[string]reader) {
@@ -26,7 +25,7 @@ func serveIfChild(identify func(*job) error, readers map[string]reader) {
 		return
 	}
 	out := os.Stdout
-	os.Stdout = os.Stderr // replies only on the pipe, whatever a library prints
+	os.Stdout = os.Stderr // the pipe carries only replies, whatever a library prints
 	s := server{identify: identify, readers: readers, replies: gob.NewEncoder(out)}
 	if err := s.serve(config, os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,8 +34,8 @@ func serveIfChild(identify func(*job) error, readers map[string]reader) {
 	os.Exit(0)
 }
 
-// serve answers requests until the parent closes the pipe. A panic is let through: it ends this
-// process, and the parent knows what to do.
+// serve answers requests until the parent closes the pipe. It does not recover panics: they end this process, and the
+// parent handles that.
 func (s *server) serve(config string, in io.Reader) error {
 	if err := json.Unmarshal([]byte(config), &s.settings); err != nil {
 		return fmt.Errorf("settings of an extraction process: %w", err)
@@ -53,7 +52,7 @@ func (s *server) serve(config string, in io.Reader) error {
 	return nil
 }
 
-// incoming reads requests beside the work, so that the end of the parent is noticed during it.
+// incoming reads requests concurrently with the work, so that the parent's end is noticed during a request.
 func incoming(in io.Reader) <-chan request {
 	requests := make(chan request)
 	go func() {
@@ -61,7 +60,7 @@ func incoming(in io.Reader) <-chan request {
 		for {
 			var req request
 			if err := decoder.Decode(&req); err != nil {
-				os.Exit(0) // the parent is gone, or has no more work
+				os.Exit(0) // the parent has exited or closed the pipe
 			}
 			requests <- req
 		}
@@ -69,14 +68,14 @@ func incoming(in io.Reader) <-chan request {
 	return requests
 }
 
-// server is the inside of an extraction process.
+// server is the child side of an extraction process.
 type server struct {
-	settings settings
-	identify func(*job) error // sets a job's format
-	readers  map[string]reader
-	engine   pdfEngine
-	replies  *gob.Encoder
-	told     time.Time // of the last progress reply
+	settings     settings
+	identify     func(*job) error // sets a job's format
+	readers      map[string]reader
+	engine       pdfEngine
+	replies      *gob.Encoder
+	lastProgress time.Time
 }
 
 func (s *server) answer(req request) reply {
@@ -90,7 +89,7 @@ func (s *server) answer(req request) reply {
 	return reply{Last: true, Text: text}
 }
 
-// failure is the last reply for err; with a nil err it is simply the last.
+// failure returns the last reply for err; a nil err gives an empty last reply.
 func failure(err error) reply {
 	if err == nil {
 		return reply{Last: true}
@@ -101,11 +100,11 @@ func failure(err error) reply {
 	return reply{Last: true, Fault: err.Error()}
 }
 
-// progress tells the parent how far a document is, not too often.
+// progress reports progress to the parent, at most every progressPause.
 func (s *server) progress(done, total int) {
-	if time.Since(s.told) < progressPause {
+	if time.Since(s.lastProgress) < progressPause {
 		return
 	}
-	s.told = time.Now()
-	_ = s.replies.Encode(reply{Done: done, Total: total}) // a parent that is gone ends us soon
+	s.lastProgress = time.Now()
+	_ = s.replies.Encode(reply{Done: done, Total: total}) // a lost parent ends this process soon
 }

@@ -11,29 +11,27 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-// Chunk is a part of a text: the bytes from Start up to End, and how many tokens they are.
+// Chunk is a part of a text: the byte range [Start, End) and its number of tokens.
 type Chunk struct{ Start, End, Tokens int }
 
-// fewestTokens is the smallest limit Split works with: any one character fits into it.
+// fewestTokens is the smallest limit for Split; any single character fits into it.
 const fewestTokens = 16
 
-// o200k is the table of tokens, made when it is first needed.
+// o200k is the token table, built on first use.
 var o200k = sync.OnceValue(codec.NewO200kBase)
 
-// Tokens estimates how many tokens a model makes of text: exact for OpenAI's o200k encoding, within
-// some ten per cent for others.
+// Tokens estimates the number of tokens of a text: exact for OpenAI's o200k encoding, within about 10 % for others.
 func Tokens(text string) int {
 	n, err := o200k().Count(text)
 	if err != nil {
-		return len(text) // not UTF-8: no token is less than a byte
+		return len(text) // not UTF-8: a token has at least one byte
 	}
 	return n
 }
 
-// Split cuts a text into chunks of at most limit tokens that follow one another without a gap, so
-// that together they are the text. It cuts between paragraphs if it can, else between lines, then
-// sentences, and inside a sentence only between characters as a reader sees them. A heading begins a
-// new chunk once the current one is half full. Limits under 16 count as 16.
+// Split cuts a text into consecutive chunks of at most limit tokens, without gaps. It cuts between paragraphs if
+// possible, else between lines, then sentences, and inside a sentence between grapheme clusters. A heading starts a
+// new chunk when the current chunk is at least half full. Limits under 16 count as 16.
 func Split(text string, limit int) []Chunk {
 	p := packer{limit: max(limit, fewestTokens)}
 	p.pack(text, 0)
@@ -41,20 +39,20 @@ func Split(text string, limit int) []Chunk {
 	return p.chunks
 }
 
-// cuts are the ways to cut, from coarse to fine. The last cuts anything into less.
+// cuts are the ways to cut, from coarse to fine. The last always produces smaller pieces.
 var cuts = []func(text string, limit int) iter.Seq[string]{blocks, lines, byReading, slivers}
 
-// packer fills chunks with pieces in order. No piece is counted twice.
+// packer fills chunks with pieces in order and counts the tokens of every piece once.
 type packer struct {
 	limit    int
 	chunks   []Chunk
 	current  Chunk
-	headings Chunk // those that current ends with: they go with what follows
+	headings Chunk // trailing headings of current, kept together with the next piece
 }
 
-// pack adds a text cut at the given level; pieces that are too large are cut at the next.
+// pack adds a text cut at the given level; pieces that are too large are cut at the next level.
 func (p *packer) pack(text string, level int) {
-	const certain = 16 // bytes a token: what is longer is over the limit, or nothing but space
+	const certain = 16 // bytes per token; a longer piece is over the limit or only white space
 	finer := min(level+1, len(cuts)-1)
 	for piece := range cuts[level](text, p.limit) {
 		if len(piece) > certain*p.limit {
@@ -70,7 +68,7 @@ func (p *packer) pack(text string, level int) {
 	}
 }
 
-// add puts a piece into the current chunk, or into a new one.
+// add puts a piece into the current chunk or a new chunk.
 func (p *packer) add(bytes, tokens int, heading bool) {
 	full := p.current.Tokens+tokens > p.limit
 	if full || heading && p.current.Tokens*2 >= p.limit && p.headings.Tokens == 0 {
@@ -89,8 +87,8 @@ func (p *packer) add(bytes, tokens int, heading bool) {
 	}
 }
 
-// flushKeeping ends the current chunk before the headings it ends with, if there is more in it and
-// they fit together with the next tokens.
+// flushKeeping ends the current chunk before its trailing headings, if it has other content and the headings fit
+// together with the next tokens.
 func (p *packer) flushKeeping(next int) {
 	kept := p.headings
 	if kept.Tokens == 0 || kept.Start == p.current.Start || kept.Tokens+next > p.limit {
@@ -109,14 +107,14 @@ func (p *packer) flush() {
 	p.current, p.headings = Chunk{Start: p.current.End, End: p.current.End}, Chunk{}
 }
 
-// isHeading tells a Markdown heading.
+// isHeading reports whether a block is a Markdown heading.
 func isHeading(block string) bool {
 	marks := strings.TrimLeft(block, "#")
 	level := len(block) - len(marks)
 	return level >= 1 && level <= 6 && strings.HasPrefix(marks, " ")
 }
 
-// blocks cuts after blank lines, and around headings.
+// blocks cuts after blank lines and around headings.
 func blocks(text string, _ int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start, filled, head, gap := 0, false, false, false
@@ -145,7 +143,7 @@ func blocks(text string, _ int) iter.Seq[string] {
 
 func lines(text string, _ int) iter.Seq[string] { return strings.Lines(text) }
 
-// nextLine is where the line that begins at start ends.
+// nextLine returns the end of the line that begins at start.
 func nextLine(text string, start int) int {
 	if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
 		return start + i + 1
@@ -153,7 +151,7 @@ func nextLine(text string, start int) int {
 	return len(text)
 }
 
-// byReading cuts into sentences. An opening mark at the end of one belongs to the next.
+// byReading cuts into sentences. An opening quote or bracket at the end of a sentence belongs to the next sentence.
 func byReading(text string, _ int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start, end := 0, 0
@@ -173,14 +171,13 @@ func byReading(text string, _ int) iter.Seq[string] {
 	}
 }
 
-// slivers cuts a sentence of any length into pieces of about an eighth of the limit, small enough to
-// fill chunks well.
+// slivers cuts a sentence of any length into pieces of about an eighth of the limit, small enough to fill chunks well.
 func slivers(text string, limit int) iter.Seq[string] {
 	const sample = 4 << 10
 	return func(yield func(string) bool) {
 		head := text[:runeStart(text, min(len(text), sample))]
 		length := len(head) * limit / (8 * max(Tokens(head), 1))
-		length = max(1, min(length, len(text)/3)) // so that there is always a cut
+		length = max(1, min(length, len(text)/3)) // guarantees a cut
 		for len(text) > 2*length {
 			cut := border(text, length)
 			if !yield(text[:cut]) {
@@ -194,10 +191,10 @@ func slivers(text string, limit int) iter.Seq[string] {
 	}
 }
 
-// border is a place near at, and inside the text, where a reader sees one character end; if that
-// character is endless, a place between two code points.
+// border returns a cut position near at: the end of a grapheme cluster, or a code point boundary if the cluster is too
+// long.
 func border(text string, at int) int {
-	const around = 1 << 10 // no character anybody writes is that long
+	const around = 1 << 10 // longer than any grapheme cluster in real text
 	start := runeStart(text, max(0, at-around))
 	end := start
 	for all := graphemes.FromString(text[start:min(len(text), at+around)]); all.Next() && end < at; {
@@ -210,7 +207,7 @@ func border(text string, at int) int {
 	return max(runeStart(text, at), first)
 }
 
-// runeStart moves at back to where a code point begins.
+// runeStart moves at back to the start of its code point.
 func runeStart(text string, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
 		at--

@@ -10,22 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parts gives the chunks' texts and checks what every split promises.
+// parts returns the texts of the chunks and checks the promises of Split.
 func parts(t testing.TB, text string, limit int) []string {
 	t.Helper()
 	var out []string
 	at := 0
 	for _, c := range Split(text, limit) {
-		require.Equal(t, at, c.Start, "no gap")
+		require.Equal(t, at, c.Start, "gap before the chunk")
 		require.Greater(t, c.End, c.Start)
 		part := text[c.Start:c.End]
 		require.LessOrEqual(t, c.Tokens, limit)
 		require.LessOrEqual(t, Tokens(part), limit)
-		require.Equal(t, strings.ToValidUTF8(part, "?"), part, "no character is cut")
+		require.Equal(t, strings.ToValidUTF8(part, "?"), part, "a character is cut")
 		out = append(out, part)
 		at = c.End
 	}
-	require.Equal(t, len(text), at, "nothing is lost")
+	require.Equal(t, len(text), at, "text is missing")
 	return out
 }
 
@@ -46,7 +46,7 @@ func TestSplitProperties(t *testing.T) {
 	tests := map[string]struct {
 		text  string
 		limit int
-		most  int // chunks
+		most  int // maximum number of chunks
 	}{
 		"nothing":         {"", 100, 0},
 		"one word":        {"word", 100, 1},
@@ -90,7 +90,7 @@ func TestSplitKeepsCharacters(t *testing.T) {
 		require.Zero(t, len(part)%len(family))
 	}
 	for all := graphemes.FromString(text); all.Next(); {
-		require.Equal(t, family, all.Value(), "one character to a reader")
+		require.Equal(t, family, all.Value(), "a grapheme cluster")
 	}
 }
 
@@ -99,7 +99,7 @@ func TestSplitAtHeadings(t *testing.T) {
 	words := strings.Repeat("word ", 60) + "\n\n"
 	section := "## Heading\n\n" + words
 	got := parts(t, words+section+section, 100)
-	require.Equal(t, []string{words, section, section}, got, "each is over half of the limit")
+	require.Equal(t, []string{words, section, section}, got, "each section is over half of the limit")
 
 	small := "## Heading\n\nfew words\n\n"
 	require.Equal(t, []string{small + small}, parts(t, small+small, 100), "less than half full: no cut")
@@ -108,7 +108,7 @@ func TestSplitAtHeadings(t *testing.T) {
 	got = parts(t, line+"# A\n\n## B\n\n"+words, 100)
 	require.Equal(t, []string{line, "# A\n\n## B\n\n" + words}, got, "headings go with what follows")
 
-	require.Equal(t, []string{words, "# x\n" + words}, parts(t, words+"# x\n"+words, 100), "without a blank line too")
+	require.Equal(t, []string{words, "# x\n" + words}, parts(t, words+"# x\n"+words, 100), "also without a blank line")
 }
 
 func FuzzSplit(f *testing.F) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// readText takes plain text as it is.
+// readText returns plain text unchanged.
 func readText(j *job) (Text, error) {
 	data, err := j.all()
 	if err != nil {
@@ -25,14 +25,14 @@ var (
 	dataURI   = regexp.MustCompile(`(?i)data:[a-z]+/[a-z0-9.+-]+(?:;[a-z0-9=-]+)*;base64,[a-z0-9+/=%]*`)
 )
 
-// readMarkdown takes Markdown as it is, its front matter too, without files packed into addresses.
+// readMarkdown returns Markdown, including front matter, without embedded data URIs.
 func readMarkdown(j *job) (Text, error) {
 	text, err := readText(j)
 	text.Markdown = dataURI.ReplaceAllString(dataImage.ReplaceAllString(text.Markdown, "$1"), "")
 	return text, err
 }
 
-// readCSV makes a Markdown table of the records; the first is the header.
+// readCSV renders the records as a Markdown table; the first record is the header.
 func readCSV(j *job) (Text, error) {
 	text, err := readText(j)
 	if err != nil {
@@ -48,7 +48,7 @@ func readCSV(j *job) (Text, error) {
 			break
 		}
 		if err != nil {
-			return text, nil // not quite CSV: as it is
+			return text, nil // malformed CSV is returned as plain text
 		}
 		tableRow(&out.Builder, record, n == 0)
 	}
@@ -56,7 +56,7 @@ func readCSV(j *job) (Text, error) {
 	return text, nil
 }
 
-// delimiter is the one of the usual four that cuts the first lines most evenly.
+// delimiter returns the usual delimiter that splits the first lines most evenly.
 func delimiter(text string) rune {
 	lines := strings.SplitN(text, "\n", 12)
 	lines = lines[:min(len(lines), 11)]
@@ -75,7 +75,7 @@ func delimiter(text string) rune {
 	return best
 }
 
-// tableRow writes one row of a Markdown table, and the line under it if it is the header.
+// tableRow writes a row of a Markdown table, and the separator line after the header.
 func tableRow(out *strings.Builder, cells []string, header bool) {
 	out.WriteByte('|')
 	for _, cell := range cells {

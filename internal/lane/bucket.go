@@ -2,12 +2,12 @@ package lane
 
 import "time"
 
-// burst is how much of a minute's limit may be used at once. The rest flows evenly, so that no minute,
-// wherever it begins, sees more than the limit.
+// burst is the part of the limit per minute that may be used at once. The rest refills evenly, so that no 60-second
+// window exceeds the limit.
 const burst = 1.0 / 50
 
-// bucket fills evenly up to its burst, and is emptied by what is taken. It may be owed more than is in
-// it, by a call larger than its burst or one that used more than was expected.
+// bucket is a token bucket. Its level becomes negative when a call is larger than the burst or uses more than
+// estimated.
 type bucket struct {
 	perSecond float64 // 0 means no limit
 	size      float64
@@ -15,7 +15,7 @@ type bucket struct {
 	at        time.Time
 }
 
-// rate sets the limit a minute. What is in the bucket stays.
+// rate sets the limit per minute and keeps the level.
 func (b *bucket) rate(perMinute float64, now time.Time) {
 	b.fill(now)
 	fresh := b.perSecond == 0
@@ -33,7 +33,7 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-// wait is how long until so much may be taken. More than the burst waits for a full bucket.
+// wait returns how long until n may be taken. An n larger than the burst waits for a full bucket.
 func (b *bucket) wait(n float64, now time.Time) time.Duration {
 	if b.perSecond == 0 {
 		return 0
@@ -53,7 +53,7 @@ func (b *bucket) take(n float64, now time.Time) {
 	}
 }
 
-// give puts back what was taken and not used; a negative n takes what was used beyond it.
+// give returns n unused units; a negative n takes n more.
 func (b *bucket) give(n float64, now time.Time) {
 	if b.perSecond > 0 {
 		b.fill(now)

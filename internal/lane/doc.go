@@ -1,8 +1,8 @@
-// Package lane is the admission gate in front of one provider key.
+// Package lane is the admission gate in front of one provider key: it limits concurrent calls, requests
+// per minute and tokens per minute.
 //
-// A lane holds what a key may do: so many calls at a time, so many requests and tokens a minute. A
-// call waits in it for its turn, fair among tenants and among the tasks of each, and tells it how it came out. A provider that
-// says "later" closes the lane for every call, not for one; it reopens gently. Nothing here talks to a
-// provider or to Temporal, and nothing waits longer than it was allowed to: a caller that would have
-// to is told until when, and leaves.
+// A call enters the lane, waits for its turn, and reports its outcome when it ends. Turns are fair among
+// tenants and among the tasks of a tenant. A provider that throttles one call closes the lane for all
+// calls; it reopens gradually. A caller that would wait longer than its patience gets *Closed with a time
+// instead. This package calls no provider and knows nothing of Temporal.
 package lane

@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// Limits are what a key may do. Zero means no limit.
+// Limits are the limits of a key. Zero means no limit.
 type Limits struct {
-	Concurrency int     // calls at a time
-	Requests    float64 // a minute
-	Tokens      float64 // a minute, input and output
+	Concurrency int     // concurrent calls
+	Requests    float64 // per minute
+	Tokens      float64 // per minute, input and output
 }
 
-// Lane is a gate. It is safe for concurrent use; make one with New.
+// Lane is the gate of one key. It is safe for concurrent use; create it with New.
 type Lane struct {
 	mu       sync.Mutex
 	limits   Limits
-	share    float64 // of the limits a minute that is this process's, from 0 to 1
+	share    float64 // this process's part of the limits per minute, from 0 to 1
 	requests bucket
 	tokens   bucket
 	habit    habit
 
 	inFlight int
-	window   int // calls at a time for now: below Concurrency after a reopening
+	window   int // current limit of concurrent calls; below Concurrency after reopening
 	queue    queue
-	closed   time.Time // until when
-	closings int       // how often it was
-	why      error     // why it is closed, if there is more to say than "later"
+	closed   time.Time // closed until then
+	closings int       // how often the lane was closed
+	why      error     // cause of the closing, unless it is throttling
 	wake     *time.Timer
 }
 
-// New makes an open lane with the whole of the limits.
+// New returns an open lane with the full limits.
 func New(limits Limits) *Lane {
 	l := &Lane{limits: limits, share: 1, window: limits.Concurrency, queue: newQueue()}
 	l.set(limits, 1)
 	return l
 }
 
-// Closed says that a call would have to wait longer than it may. Why is set when waiting alone will
-// not help: the account is used up, the key is refused.
+// Closed is the error of a call that would wait longer than its patience. Why is set if waiting does not help: the
+// quota is used up or the key is refused.
 type Closed struct {
 	Until time.Time
 	Why   error
@@ -54,20 +54,19 @@ func (c *Closed) Error() string {
 	return "the lane is closed until " + c.Until.Format(time.RFC3339)
 }
 
-// Unwrap gives why.
+// Unwrap returns Why.
 func (c *Closed) Unwrap() error { return c.Why }
 
-// Pass is the right to make one call. Give it back with Done, once.
+// Pass is the admission of one call. Return it once, with Done or Back.
 type Pass struct {
 	lane     *Lane
-	expected float64 // tokens, by who made the call
-	taken    float64 // tokens, by what calls use lately
-	closings int     // how often the lane had been closed when it was given
+	expected float64 // tokens estimated by the caller
+	taken    float64 // tokens taken from the bucket, corrected by habit
+	closings int     // Lane.closings at admission
 }
 
-// Enter waits until a call of about so many tokens may be made for a tenant, at most for as long as
-// patience. Beyond that it gives *Closed at once, when that can be foreseen; the error is ctx's own
-// when that ends first.
+// Enter waits for the admission of a call with an estimated number of tokens, for at most patience. If the wait would
+// be longer it returns *Closed, at once if that is foreseeable. The error is ctx.Err() if ctx ends first.
 func (l *Lane) Enter(ctx context.Context, of Caller, tokens int, patience time.Duration) (*Pass, error) {
 	l.mu.Lock()
 	now := time.Now()
@@ -95,13 +94,13 @@ func (l *Lane) Enter(ctx context.Context, of Caller, tokens int, patience time.D
 	}
 }
 
-// leave takes a waiter out. One that was admitted in the same moment gives its place back.
+// leave removes a waiter. A waiter admitted at the same moment returns its admission.
 func (l *Lane) leave(w *waiter, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	if !l.queue.remove(w) {
-		if closed := <-w.ready; closed != nil { // or turned away, and had no place
+		if closed := <-w.ready; closed != nil { // rejected at the same moment, so there is no admission to return
 			return cmp.Or[error](err, closed)
 		}
 		l.back(w.taken, now)
@@ -116,14 +115,14 @@ func (l *Lane) leave(w *waiter, err error) error {
 	return &Closed{Until: until}
 }
 
-// Back gives a pass back unused: no call was made.
+// Back returns an unused pass: no call was made.
 func (p *Pass) Back() {
 	p.lane.mu.Lock()
 	defer p.lane.mu.Unlock()
 	p.lane.back(p.taken, time.Now())
 }
 
-// back takes an admission back.
+// back undoes an admission.
 func (l *Lane) back(taken float64, now time.Time) {
 	l.inFlight--
 	l.requests.give(1, now)
@@ -131,22 +130,22 @@ func (l *Lane) back(taken float64, now time.Time) {
 	l.admit(now)
 }
 
-// Outcome is how a call came out.
+// Outcome is the outcome of a call.
 type Outcome struct {
-	Tokens     int           // really used; 0 when it is not known
-	Throttled  bool          // asked to come back later
-	RetryAfter time.Duration // when; 0 when it was not said
-	Stop       error         // the account is used up or the key refused: no call will do better
-	Limits     Limits        // as the provider told them with its answer; zeros were not told
+	Tokens     int           // tokens used; 0 if unknown
+	Throttled  bool          // the provider asked to retry later
+	RetryAfter time.Duration // delay requested by the provider; 0 if none
+	Stop       error         // the quota is used up or the key is refused: further calls would fail too
+	Limits     Limits        // limits reported by the provider; 0 if not reported
 }
 
-// How long a lane stays closed when the provider did not say.
+// How long a lane stays closed if the provider names no delay.
 const (
 	throttlePause = 2 * time.Second
 	stopPause     = 5 * time.Minute
 )
 
-// Done gives a pass back and says how the call came out.
+// Done returns a pass with the outcome of the call.
 func (p *Pass) Done(o Outcome) {
 	l := p.lane
 	l.mu.Lock()
@@ -155,8 +154,8 @@ func (p *Pass) Done(o Outcome) {
 	l.inFlight--
 	l.learn(o.Limits)
 	if o.Tokens > 0 {
-		l.tokens.give(p.taken-float64(o.Tokens), now) // negative when it used more
-		l.habit.note(p.expected, float64(o.Tokens))
+		l.tokens.give(p.taken-float64(o.Tokens), now) // negative if it used more
+		l.habit.add(p.expected, float64(o.Tokens))
 	}
 	switch {
 	case o.Stop != nil:
@@ -164,15 +163,15 @@ func (p *Pass) Done(o Outcome) {
 	case o.Throttled:
 		l.close(now.Add(max(o.RetryAfter, throttlePause)), nil)
 	case p.closings < l.closings:
-		// It was on its way before the lane closed, and says nothing about now.
+		// The call started before the lane was closed and says nothing about the present.
 	case l.window > 0 && l.window < l.limits.Concurrency:
 		l.window++
 	}
 	l.admit(now)
 }
 
-// close shuts the lane for all until a time. It reopens with one call, which finds out whether the
-// provider means it; each that succeeds lets one more in beside it.
+// close closes the lane for all callers until a time. It reopens with one concurrent call; each success admits one
+// more.
 func (l *Lane) close(until time.Time, why error) {
 	l.closings++
 	if until.After(l.closed) {
@@ -186,29 +185,29 @@ func (l *Lane) close(until time.Time, why error) {
 	}
 }
 
-// Share says which part of the limits a minute is this process's: one of n. Several processes with one
-// key then keep within the limits together.
+// Share sets this process's part of the limits per minute to 1/n, so that n processes with one key keep the limits
+// together.
 func (l *Lane) Share(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.set(l.limits, 1/float64(max(n, 1)))
 }
 
-// learn takes over limits that the provider told, where they are stricter than ours or we have none.
-func (l *Lane) learn(told Limits) {
+// learn adopts limits reported by the provider that are stricter than the configured limits.
+func (l *Lane) learn(reported Limits) {
 	limits := l.limits
-	limits.Requests = stricter(limits.Requests, told.Requests)
-	limits.Tokens = stricter(limits.Tokens, told.Tokens)
+	limits.Requests = stricter(limits.Requests, reported.Requests)
+	limits.Tokens = stricter(limits.Tokens, reported.Tokens)
 	if limits != l.limits {
 		l.set(limits, l.share)
 	}
 }
 
-func stricter(ours, told float64) float64 {
-	if told > 0 && (ours == 0 || told < ours) {
-		return told
+func stricter(configured, reported float64) float64 {
+	if reported > 0 && (configured == 0 || reported < configured) {
+		return reported
 	}
-	return ours
+	return configured
 }
 
 func (l *Lane) set(limits Limits, share float64) {
@@ -219,7 +218,7 @@ func (l *Lane) set(limits Limits, share float64) {
 	l.admit(now)
 }
 
-// admit lets in who may go in now, and sets the alarm for the next.
+// admit admits waiting calls and sets the timer for the next.
 func (l *Lane) admit(now time.Time) {
 	if l.wake != nil {
 		l.wake.Stop()
@@ -233,7 +232,7 @@ func (l *Lane) admit(now time.Time) {
 			continue
 		}
 		if l.window > 0 && l.inFlight >= l.window {
-			return // the end of a call admits the next
+			return // the end of a running call admits the next
 		}
 		w := l.queue.next()
 		if wait := l.wait(w, now); wait > 0 {
@@ -254,7 +253,7 @@ func (l *Lane) admit(now time.Time) {
 	}
 }
 
-// wait is how long the next in the queue must wait at least.
+// wait returns the minimum wait of the next waiter.
 func (l *Lane) wait(w *waiter, now time.Time) time.Duration {
 	return max(l.closed.Sub(now), l.requests.wait(1, now), l.tokens.wait(l.habit.expect(w.tokens), now))
 }

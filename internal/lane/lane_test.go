@@ -14,11 +14,10 @@ import (
 	"longhaul/internal/lane"
 )
 
-// patient is longer than anything here lasts.
+// patient is longer than any test here.
 const patient = time.Hour
 
-// flow makes n calls of so many tokens as fast as the lane lets them, each lasting a while, and gives
-// when each began.
+// flow makes n calls as fast as the lane admits them, each lasting a while, and returns when each started.
 func flow(t *testing.T, l *lane.Lane, n, tokens int, lasting time.Duration) []time.Duration {
 	start, began := time.Now(), make([]time.Duration, n)
 	var all sync.WaitGroup
@@ -35,7 +34,7 @@ func flow(t *testing.T, l *lane.Lane, n, tokens int, lasting time.Duration) []ti
 	return began
 }
 
-// busiest is the most that began within any minute.
+// busiest returns the maximum number of starts within any minute.
 func busiest(began []time.Duration) (most int) {
 	for _, from := range began {
 		n := 0
@@ -59,8 +58,8 @@ func last(began []time.Duration) (end time.Duration) {
 func TestLane_requestsAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := flow(t, lane.New(lane.Limits{Requests: 600}), 1200, 0, time.Second)
-		require.LessOrEqual(t, busiest(began), 601, "no minute may see more than the limit")
-		require.Less(t, last(began), 122*time.Second, "nor is the limit wasted")
+		require.LessOrEqual(t, busiest(began), 601, "no 60-second window may exceed the limit")
+		require.Less(t, last(began), 122*time.Second, "the limit should be used")
 	})
 }
 
@@ -72,7 +71,7 @@ func TestLane_tokensAMinute(t *testing.T) {
 	})
 }
 
-// A call that used other than was expected is made up for.
+// The difference between estimated and used tokens is settled afterwards.
 func TestLane_tokensAreCorrected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Tokens: 60_000})
@@ -84,7 +83,7 @@ func TestLane_tokensAreCorrected(t *testing.T) {
 		start := time.Now()
 		_, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 100, patient)
 		require.NoError(t, err)
-		require.Greater(t, time.Since(start), time.Second, "what was used beyond the estimate is owed")
+		require.Greater(t, time.Since(start), time.Second, "tokens over the estimate delay the next call")
 	})
 }
 
@@ -105,7 +104,7 @@ func TestLane_sharesWithOtherProcesses(t *testing.T) {
 	})
 }
 
-// One call is turned away: the lane closes for all until the hint, then one call tries, then two.
+// A throttled call closes the lane for all calls until the hinted time; then one call is admitted, then two.
 func TestLane_closesForAllAndReopensGently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 8})
@@ -117,7 +116,7 @@ func TestLane_closesForAllAndReopensGently(t *testing.T) {
 		}
 		passes[0].Done(lane.Outcome{Throttled: true, RetryAfter: 20 * time.Second})
 		for _, pass := range passes[1:] {
-			pass.Done(lane.Outcome{}) // calls that were on their way say nothing about the time after
+			pass.Done(lane.Outcome{}) // calls that started before the closing do not count
 		}
 
 		start := time.Now()
@@ -131,8 +130,8 @@ func TestLane_closesForAllAndReopensGently(t *testing.T) {
 	})
 }
 
-// A wait that is too long to hold a worker is told at once, and never slept through.
-func TestLane_longWaitsLeave(t *testing.T) {
+// A wait longer than the patience is reported at once, without sleeping.
+func TestLane_longWaitsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 1, Requests: 600})
 		pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
@@ -150,13 +149,13 @@ func TestLane_longWaitsLeave(t *testing.T) {
 		busy, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
 		require.NoError(t, err)
 		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, 30*time.Second)
-		require.Error(t, err, "behind a call that does not end")
+		require.Error(t, err, "behind a call that never ends")
 		require.Equal(t, 120*time.Second, time.Since(start))
 		busy.Done(lane.Outcome{})
 	})
 }
 
-// An account that is used up stops everybody at once, those in the queue too, and is tried again later.
+// A used-up quota rejects all calls at once, including waiting calls; it is tried again later.
 func TestLane_stops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, used := lane.New(lane.Limits{Concurrency: 1}), errors.New("no money left")
@@ -174,11 +173,11 @@ func TestLane_stops(t *testing.T) {
 		require.ErrorIs(t, err, used)
 		time.Sleep(6 * time.Minute)
 		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 0, patient)
-		require.NoError(t, err, "somebody may have paid")
+		require.NoError(t, err, "the quota may be available again")
 	})
 }
 
-// Tenants have their turns, and so have the tasks of each.
+// Turns are fair among tenants and among the tasks of each tenant.
 func TestLane_fair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 1})
@@ -209,7 +208,7 @@ func TestLane_fair(t *testing.T) {
 	})
 }
 
-// One that leaves, at whatever moment, leaves no gap and takes no place with it.
+// A caller that leaves at any moment frees its slot.
 func TestLane_leaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 2, Requests: 6000})
@@ -227,7 +226,7 @@ func TestLane_leaving(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		began := flow(t, l, 4, 0, time.Second)
-		require.Less(t, last(began), 1100*time.Millisecond, "both places are free again")
+		require.Less(t, last(began), 1100*time.Millisecond, "both slots are free again")
 	})
 }
 
@@ -243,8 +242,8 @@ func TestLane_learns(t *testing.T) {
 	})
 }
 
-// Calls that use five times what is expected, and tell so late, keep the limit all the same: what calls
-// really use is learned from the first that end.
+// Calls that use five times the estimate, reported only at their end, still keep the limit: the ratio is learned from
+// the first calls that end.
 func TestLane_learnsWhatCallsUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, start := lane.New(lane.Limits{Concurrency: 50, Tokens: 600_000}), time.Now()
@@ -261,12 +260,12 @@ func TestLane_learnsWhatCallsUse(t *testing.T) {
 		}
 		all.Wait()
 		require.LessOrEqual(t, busiest(began), 201)
-		require.Less(t, last(began), 160*time.Second, "nor is the limit wasted")
+		require.Less(t, last(began), 160*time.Second, "the limit should be used")
 	})
 }
 
-// A call that gives up in the moment in which the lane turns all away gives back no place that it never had.
-func TestLane_givesUpWhileTurnedAway(t *testing.T) {
+// A call that gives up at the moment of its rejection must not return an admission that it never had.
+func TestLane_givesUpWhileRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lane.New(lane.Limits{Concurrency: 1})
 		pass, err := l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 1, patient)
@@ -284,15 +283,15 @@ func TestLane_givesUpWhileTurnedAway(t *testing.T) {
 		pass.Done(lane.Outcome{Stop: errors.New("no money left")})
 		all.Wait()
 
-		time.Sleep(10 * time.Minute) // it is open again
+		time.Sleep(10 * time.Minute) // the lane is open again
 		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 1, time.Second)
 		require.NoError(t, err)
 		_, err = l.Enter(t.Context(), lane.Caller{Tenant: "acme"}, 1, time.Second)
-		require.Error(t, err, "one at a time")
+		require.Error(t, err, "the concurrency limit is 1")
 	})
 }
 
-// A pass that is given back unused costs nothing: not the place, nor the call or the tokens of the minute.
+// An unused pass returns its slot, its request and its tokens.
 func TestPass_back(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

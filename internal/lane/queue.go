@@ -2,32 +2,32 @@ package lane
 
 import "slices"
 
-// Caller is who calls, for turns: tenants have theirs one after the other, and so have the tasks of a tenant, and the calls of a task come in
-// order. A task with a thousand calls waiting does not make another with a single one wait for them, whoever's they are.
+// Caller identifies the source of a call for fair queueing: round robin over tenants, then over the tasks of a tenant,
+// then first in, first out. A task with a thousand waiting calls delays no other task.
 type Caller struct{ Tenant, Task string }
 
-// waiter is a call that waits for its turn.
+// waiter is a call that waits for admission.
 type waiter struct {
 	caller Caller
-	tokens float64      // expected
-	ready  chan *Closed // nil: go; holds one
+	tokens float64      // estimated
+	ready  chan *Closed // receives nil when admitted; buffered, capacity 1
 
-	taken    float64 // tokens, when it was let in
-	closings int     // how often the lane had been closed by then
+	taken    float64 // tokens taken at admission
+	closings int     // Lane.closings at admission
 }
 
-// queue is who waits.
+// queue orders waiting calls.
 type queue interface {
 	len() int
 	push(w *waiter)
-	// next is who goes next, and pop takes it out. There must be somebody.
+	// next returns the next waiter, and pop removes it. The queue must not be empty.
 	next() *waiter
 	pop() *waiter
-	// remove takes out one that does not want to wait any more, and reports whether it was still there.
+	// remove removes a waiter and reports whether it was in the queue.
 	remove(w *waiter) bool
 }
 
-// newQueue serves tenants in turn, and their tasks.
+// newQueue returns a queue that is fair among tenants and their tasks.
 func newQueue() queue {
 	tasks := func() queue {
 		return &turns{of: func(c Caller) string { return c.Task }, line: func() queue { return new(line) }, lines: map[string]queue{}}
@@ -35,7 +35,7 @@ func newQueue() queue {
 	return &turns{of: func(c Caller) string { return c.Tenant }, line: tasks, lines: map[string]queue{}}
 }
 
-// line serves in order.
+// line is a first-in, first-out queue.
 type line []*waiter
 
 func (l *line) len() int       { return len(*l) }
@@ -56,52 +56,52 @@ func (l *line) remove(w *waiter) bool {
 	return i >= 0
 }
 
-// turns serves one after the other of those who have a line of their own.
+// turns is a round robin over several queues.
 type turns struct {
-	of    func(Caller) string // whose line it is
-	line  func() queue        // makes one
-	lines map[string]queue    // none is empty
-	order []string            // of lines, whose turn it is first
-	count int                 // of those who wait
+	of    func(Caller) string // key of a caller's queue
+	line  func() queue        // creates a queue
+	lines map[string]queue    // queues by key; empty queues are removed
+	order []string            // keys in the order of their turns
+	count int                 // waiting calls in all queues
 }
 
 func (t *turns) len() int { return t.count }
 
 func (t *turns) push(w *waiter) {
-	whose := t.of(w.caller)
-	if t.lines[whose] == nil {
-		t.lines[whose] = t.line()
-		t.order = append(t.order, whose)
+	key := t.of(w.caller)
+	if t.lines[key] == nil {
+		t.lines[key] = t.line()
+		t.order = append(t.order, key)
 	}
-	t.lines[whose].push(w)
+	t.lines[key].push(w)
 	t.count++
 }
 
 func (t *turns) next() *waiter { return t.lines[t.order[0]].next() }
 
 func (t *turns) pop() *waiter {
-	whose := t.order[0]
-	w := t.lines[whose].pop()
-	t.order = append(t.order[1:], whose)
-	t.leave(whose)
+	key := t.order[0]
+	w := t.lines[key].pop()
+	t.order = append(t.order[1:], key)
+	t.leave(key)
 	return w
 }
 
 func (t *turns) remove(w *waiter) bool {
-	whose := t.of(w.caller)
-	if t.lines[whose] == nil || !t.lines[whose].remove(w) {
+	key := t.of(w.caller)
+	if t.lines[key] == nil || !t.lines[key].remove(w) {
 		return false
 	}
-	t.leave(whose)
+	t.leave(key)
 	return true
 }
 
-// leave counts one who is gone from a line, and takes the line away when nobody is left in it.
-func (t *turns) leave(whose string) {
+// leave counts a removed waiter, and removes its queue if it is empty.
+func (t *turns) leave(key string) {
 	t.count--
-	if t.lines[whose].len() > 0 {
+	if t.lines[key].len() > 0 {
 		return
 	}
-	delete(t.lines, whose)
-	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == whose })
+	delete(t.lines, key)
+	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == key })
 }

@@ -2,16 +2,16 @@ package lane
 
 import "time"
 
-// State is how a lane stands at the moment.
+// State is the current state of a lane.
 type State struct {
-	Limits   Limits    // of all processes together
-	InFlight int       // calls
-	Waiting  int       // calls
-	Until    time.Time // it is closed until then; zero means that it is open
-	Why      error     // why it is closed, if there is more to say than "later"
+	Limits   Limits    // shared by all processes
+	InFlight int       // running calls
+	Waiting  int       // waiting calls
+	Until    time.Time // closed until then; zero if open
+	Why      error     // cause of the closing, unless it is throttling
 }
 
-// State tells how the lane stands.
+// State returns the current state.
 func (l *Lane) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

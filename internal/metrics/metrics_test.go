@@ -32,7 +32,7 @@ func scrape(t *testing.T, m *Metrics) []string {
 	return lines
 }
 
-func TestOB01_modelsAndMethods(t *testing.T) {
+func TestMetrics_boundedModelsAndMethods(t *testing.T) {
 	t.Parallel()
 	m := New("known")
 	count := func(n int) {

@@ -1,14 +1,11 @@
-// Package retrieval finds the passages of texts that a question is about, and checks what is said to be
-// quoted from them.
+// Package retrieval finds the passages of texts that are relevant to a question, and verifies quotes from them.
 //
-// An Index ranks passages in two ways, by their words (BM25) and by vectors that somebody else got, and fuses
-// the two rankings by rank. It is built in memory from texts and vectors alone, a second for a million words,
-// so any worker can have it and none has to keep it.
+// An Index ranks passages by BM25 and by vectors computed elsewhere, and fuses both rankings by rank. It is built in
+// memory from texts and vectors alone, in about a second per million words, so any worker can rebuild it.
 //
-// Words are ours, not a search library's: those that can be embedded want an index on disk that one process
-// owns, and cut Chinese, Japanese and Korean by dictionary or not at all. What is needed here is eighty lines, in
-// which a wide character and each pair of neighbours is a term, as a word is elsewhere. Vectors are compared one by
-// one: ten thousand of them take some ten milliseconds, so there is nothing for a vector store to save.
+// The term index is our own: embeddable search libraries need an index on disk owned by one process, and split
+// Chinese, Japanese and Korean by dictionary or not at all. Here each wide character and each pair of neighbours is a
+// term. Vectors are compared one by one; ten thousand take about 10 ms, so a vector store would save nothing.
 //
-// Nothing here reads a bucket, asks a model or knows of tasks.
+// This package reads no bucket, calls no model and knows nothing of tasks.
 package retrieval

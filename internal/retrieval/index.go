@@ -8,37 +8,37 @@ import (
 	"longhaul/internal/document"
 )
 
-// Version says how texts are cut. Whoever keeps what Cut gave asks for it by this number.
+// Version is the version of Cut's algorithm. Stored results of Cut are valid only for the same version.
 const Version = 1
 
-// Cut cuts a text into passages of at most limit tokens.
+// Cut splits a text into passages of at most limit tokens.
 func Cut(text string, limit int) []document.Chunk { return document.Split(text, limit) }
 
-// Text is a document to find passages in.
+// Text is a document to search.
 type Text struct {
 	Name       string
 	Markdown   string
-	PageStarts []int            // bytes at which its pages begin; nil where there are none
+	PageStarts []int            // byte offset of each page; nil without pages
 	Passages   []document.Chunk // from Cut
 }
 
-// passage is one of an index.
+// passage is a passage of an index.
 type passage struct {
-	document   int // index of its text
-	start, end int // bytes of that text
+	document   int // index of the text
+	start, end int // byte range in the text
 	tokens     int
 }
 
-// Index ranks the passages of texts. It never changes, so it is safe for concurrent use.
+// Index ranks the passages of texts. It is immutable and safe for concurrent use.
 type Index struct {
 	texts    []Text
 	headings [][]heading // by text
 	passages []passage
 	words    *lexical
-	vectors  [][]float32 // by passage; nil where there is none
+	vectors  [][]float32 // by passage; nil for a passage without a vector
 }
 
-// New makes the index of texts, by words alone.
+// New indexes texts, without vectors.
 func New(texts []Text) *Index {
 	x := &Index{texts: texts, words: newLexical()}
 	for n, text := range texts {
@@ -51,7 +51,7 @@ func New(texts []Text) *Index {
 	return x
 }
 
-// With is the index with vectors for its passages, in their order; nil for a passage without one.
+// With returns the index with vectors for its passages, in their order; nil for a passage without a vector.
 func (x *Index) With(vectors [][]float32) *Index {
 	with := *x
 	with.vectors = make([][]float32, len(vectors))
@@ -61,23 +61,23 @@ func (x *Index) With(vectors [][]float32) *Index {
 	return &with
 }
 
-// Len is how many passages there are.
+// Len returns the number of passages.
 func (x *Index) Len() int { return len(x.passages) }
 
-// Words is the text of the nth passage, from 0.
+// Words returns the text of the nth passage, counted from 0.
 func (x *Index) Words(n int) string {
 	p := x.passages[n]
 	return x.texts[p.document].Markdown[p.start:p.end]
 }
 
-// Place says where something stands.
+// Place is a location in a document.
 type Place struct {
-	Name    string // of the document
-	Section string // the headings above, outermost first; "" if there are none
-	Page    int    // 0 if there are none
+	Name    string // document name
+	Section string // enclosing headings, outermost first; "" without headings
+	Page    int    // page number from 1; 0 without pages
 }
 
-// Place says where a passage begins.
+// Place returns the start of a passage.
 func (x *Index) Place(n int) Place {
 	p := x.passages[n]
 	text := x.texts[p.document]
@@ -89,7 +89,7 @@ func (x *Index) place(document, at int) Place {
 	return Place{text.Name, section(x.headings[document], at), sort.SearchInts(text.PageStarts, at+1)}
 }
 
-// String is a place in a line: "report.pdf, page 12, Tides".
+// String formats a place: "report.pdf, page 12, Tides".
 func (p Place) String() string {
 	line := p.Name
 	if p.Page > 0 {
@@ -101,8 +101,9 @@ func (p Place) String() string {
 	return line
 }
 
-// Best are the passages that fit a question best, as many as fit into so many tokens, in the order of the texts. A nil
-// vector ranks by words alone. None is no passage that fits at all.
+// Best returns the passages that are most relevant to a question, in the order of the texts. Their total is at most
+// tokens, except that the best passage is always included. A nil vector ranks by words alone; the result is nil if no
+// passage is relevant.
 func (x *Index) Best(question string, vector []float32, tokens int) []int {
 	ranking := best(x.words.scores(question))
 	if vector != nil && x.vectors != nil {
@@ -118,15 +119,15 @@ func (x *Index) Best(question string, vector []float32, tokens int) []int {
 	return chosen
 }
 
-// Citation is a quote that was found.
+// Citation is a verified quote.
 type Citation struct {
 	Place
 	Document   int
-	Quote      string // as it stands in the text
-	Start, End int    // bytes of the document's text
+	Quote      string // as written in the text
+	Start, End int    // byte range in the document's text
 }
 
-// Cite finds a quote in a passage.
+// Cite finds a quote in a passage. An unknown passage or quote returns false.
 func (x *Index) Cite(n int, quote string) (Citation, bool) {
 	if n < 0 || n >= len(x.passages) {
 		return Citation{}, false
@@ -141,7 +142,7 @@ func (x *Index) Cite(n int, quote string) (Citation, bool) {
 	return c, true
 }
 
-// Bytes is about how much memory the index takes.
+// Bytes estimates the memory of the index.
 func (x *Index) Bytes() int64 {
 	const perTerm, perPosting = 64, 8
 	total := 0

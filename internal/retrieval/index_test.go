@@ -12,7 +12,7 @@ import (
 	"longhaul/internal/retrieval"
 )
 
-// paragraphs makes a text of passages that are its paragraphs.
+// paragraphs returns a text whose passages are its paragraphs.
 func paragraphs(name string, parts ...string) retrieval.Text {
 	text := retrieval.Text{Name: name}
 	for _, part := range parts {
@@ -52,7 +52,7 @@ func TestBest_words(t *testing.T) {
 	require.Empty(t, retrieval.New([]retrieval.Text{english}).Best("Wo liegt Zürich?", nil, 100))
 }
 
-// What words cannot find vectors can, and what both find comes first.
+// Vectors find passages that share no word with the question; passages found by both rankings come first.
 func TestBest_vectors(t *testing.T) {
 	t.Parallel()
 	x := retrieval.New([]retrieval.Text{paragraphs("a", "cats sleep", "dogs bark", "a feline rests", "cats bark")})
@@ -60,7 +60,7 @@ func TestBest_vectors(t *testing.T) {
 	require.Equal(t, []int{0, 3}, x.Best("cats", nil, 20))
 	require.Equal(t, []int{0, 2}, with.Best("cats", []float32{1, 0}, 20))
 	require.Equal(t, []int{0}, with.Best("cats", []float32{1, 0}, 10))
-	require.Equal(t, []int{0, 3}, with.Best("cats", []float32{1, 0, 0}, 20), "vectors of another model are not compared")
+	require.Equal(t, []int{0, 3}, with.Best("cats", []float32{1, 0, 0}, 20), "vectors of another length are ignored")
 	require.Equal(t, []int{0, 3}, with.Best("cats", []float32{0, 0}, 20))
 }
 
@@ -68,7 +68,7 @@ func TestBest_fitsTokens(t *testing.T) {
 	t.Parallel()
 	x := retrieval.New([]retrieval.Text{paragraphs("a", "cat", "cat", "cat", "cat")})
 	require.Len(t, x.Best("cat", nil, 25), 2)
-	require.Len(t, x.Best("cat", nil, 1), 1, "one passage is always given")
+	require.Len(t, x.Best("cat", nil, 1), 1, "the best passage is always included")
 }
 
 func TestCite(t *testing.T) {
@@ -103,7 +103,7 @@ func TestCite(t *testing.T) {
 			require.Equal(t, test.want, c.Quote)
 			if ok {
 				require.Equal(t, test.place, c.String())
-				require.Equal(t, min(test.passage, 1), c.Document, "the first passage is all of the first document")
+				require.Equal(t, min(test.passage, 1), c.Document, "the first passage is the whole first document")
 			}
 		})
 	}
@@ -131,8 +131,9 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// The same question finds the same passages every time: what is sent to a model is known by its hash.
-func TestBest_isTheSameEveryTime(t *testing.T) {
+// The same question must return the same passages every time, because a model call is identified by the hash of its
+// request.
+func TestBest_isDeterministic(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	parts, vectors := make([]string, 300), make([][]float32, 300)

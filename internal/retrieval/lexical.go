@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// posting says how often a passage has a term.
+// posting is the number of occurrences of a term in a passage.
 type posting struct{ passage, count int32 }
 
-// lexical ranks passages by the terms they share with a question: BM25.
+// lexical ranks passages by BM25.
 type lexical struct {
 	postings map[string][]posting
-	lengths  []float64 // of the passages, in terms
-	mean     float64   // of the lengths
+	lengths  []float64 // passage lengths in terms
+	mean     float64   // mean of lengths
 }
 
-// The usual constants of BM25: how soon more of the same term counts no more, and how much length counts.
+// The usual constants of BM25: saturation of repeated terms, and weight of the passage length.
 const (
 	saturation = 1.2
 	lengthPull = 0.75
@@ -24,7 +24,7 @@ const (
 
 func newLexical() *lexical { return &lexical{postings: map[string][]posting{}} }
 
-// add takes in the next passage.
+// add indexes the next passage.
 func (l *lexical) add(text string) {
 	passage, counts, length := int32(len(l.lengths)), map[string]int32{}, 0
 	terms(text, func(term string) {
@@ -38,12 +38,12 @@ func (l *lexical) add(text string) {
 	l.lengths = append(l.lengths, float64(length))
 }
 
-// scores gives every passage its score for a question; 0 means that they share nothing.
+// scores returns the score of every passage for a question; 0 means no common term.
 func (l *lexical) scores(question string) []float64 {
 	asked := map[string]bool{}
 	terms(question, func(term string) { asked[term] = true })
 	scores := make([]float64, len(l.lengths))
-	for _, term := range slices.Sorted(maps.Keys(asked)) { // in order: a sum of floats must be the same every time
+	for _, term := range slices.Sorted(maps.Keys(asked)) { // sorted, because the sum of floats depends on the order
 		found := l.postings[term]
 		rare := math.Log(1 + (float64(len(l.lengths)-len(found))+0.5)/(float64(len(found))+0.5))
 		for _, p := range found {

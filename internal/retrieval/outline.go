@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// heading is a heading of a Markdown text.
+// heading is a heading in a Markdown text.
 type heading struct {
-	at    int // the byte it begins at
+	at    int // byte offset
 	level int
 	title string
 }
 
-// outline takes the headings out of a text; what is between code fences has none.
+// outline returns the headings of a text, ignoring fenced code.
 func outline(text string) []heading {
 	var all []heading
 	at, code := 0, false
@@ -31,7 +31,7 @@ func outline(text string) []heading {
 	return all
 }
 
-// asHeading takes a heading apart; level 0 is none.
+// asHeading parses a heading; level 0 means that the line is not a heading.
 func asHeading(line string) (level int, title string) {
 	marks := strings.TrimLeft(line, "#")
 	level = len(line) - len(marks)
@@ -46,7 +46,7 @@ func asHeading(line string) (level int, title string) {
 	return level, title
 }
 
-// dropMarks takes away what Markdown puts around words.
+// dropMarks removes Markdown emphasis characters.
 func dropMarks(r rune) rune {
 	if strings.ContainsRune("*_`\\", r) {
 		return -1
@@ -54,7 +54,7 @@ func dropMarks(r rune) rune {
 	return r
 }
 
-// section is the path of headings above a place in the text: "Part I › Tides"; "" above the first.
+// section returns the path of headings that enclose a position: "Part I › Tides"; "" before the first heading.
 func section(headings []heading, at int) string {
 	last, _ := slices.BinarySearchFunc(headings, at+1, func(h heading, at int) int { return h.at - at })
 	var path []string
@@ -71,7 +71,7 @@ func section(headings []heading, at int) string {
 	return strings.Join(path, " › ")
 }
 
-// body is where the text of a passage begins, behind the headings it opens with.
+// body returns where the text of a passage starts, after its leading headings.
 func body(text string, start, end int) int {
 	for line := range strings.Lines(text[start:end]) {
 		if level, _ := asHeading(line); level == 0 && strings.TrimSpace(line) != "" {

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// shortest is the length, in bytes, of the shortest quote that says anything: four letters, two Chinese characters.
+// shortest is the minimum length of a quote in bytes: four letters, two Chinese characters.
 const shortest = 4
 
-// Quoted finds a quote in a text, and gives the bytes it stands at. Spaces, line ends, the marks of Markdown and the
-// shapes of quotation marks, dashes and ligatures make no difference; capital letters do.
+// Quoted finds a quote in a text and returns its byte range. It ignores white space, Markdown characters and variants
+// of quotation marks, dashes and ligatures, but not case.
 func Quoted(text, quote string) (start, end int, ok bool) {
 	wanted, _ := bare(strings.Trim(strings.TrimSpace(quote), "\"“”„«»…"))
 	wanted = strings.TrimSuffix(strings.TrimPrefix(wanted, "..."), "...")
@@ -29,7 +29,7 @@ func Quoted(text, quote string) (start, end int, ok bool) {
 	return places[at], last + size, true
 }
 
-// bare is a text without what makes no difference, and for each of its bytes where it comes from.
+// bare normalizes a text for comparison, and returns for each byte of the result its offset in the text.
 func bare(text string) (plain string, places []int) {
 	var b strings.Builder
 	for at, r := range text {
@@ -46,7 +46,7 @@ func bare(text string) (plain string, places []int) {
 	return b.String(), places
 }
 
-// shape is the plain shape of a character.
+// shape returns the plain form of a character.
 func shape(r rune) string {
 	switch {
 	case r < utf8.RuneSelf:

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// deep is how many of the best of each ranking count; further down there is only noise.
+// deep is the maximum length of a ranking; lower ranks are noise.
 const deep = 100
 
-// best gives the indexes of the highest scores above 0, highest first.
+// best returns the indexes of the highest positive scores, highest first.
 func best(scores []float64) []int {
 	var found []int
 	for i, score := range scores {
@@ -21,10 +21,10 @@ func best(scores []float64) []int {
 	return found[:min(len(found), deep)]
 }
 
-// fuse makes one ranking of several by reciprocal rank: what two find good comes before what one finds best.
+// fuse merges rankings by reciprocal rank fusion: passages in both rankings outrank passages in one.
 func fuse(rankings ...[]int) []int {
-	// How little the first ranks stand out. It is small: with two rankings of a few hundred passages, one of which may
-	// be as good as chance for a question, the best of each must be among the few that are chosen.
+	// calm is the constant of reciprocal rank fusion, usually 60. It is small here so that the top of each ranking is
+	// among the few chosen passages, even when the other ranking is noise.
 	const calm = 4
 	sum := map[int]float64{}
 	var found []int
@@ -40,8 +40,7 @@ func fuse(rankings ...[]int) []int {
 	return found
 }
 
-// unit is a vector scaled to length 1, so that a product of two is the cosine between them; nil for one
-// that has no direction.
+// unit scales a vector to length 1, so that a dot product is the cosine; nil for a zero vector.
 func unit(v []float32) []float32 {
 	var square float64
 	for _, x := range v {
@@ -57,7 +56,8 @@ func unit(v []float32) []float32 {
 	return scaled
 }
 
-// nearness gives every vector its cosine to another one. Those of another length have none: they are another model's.
+// nearness returns the cosine of every vector to another vector. A vector of another length is from another model and
+// scores 0.
 func nearness(vectors [][]float32, to []float32) []float64 {
 	scores := make([]float64, len(vectors))
 	to = unit(to)

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// terms tells the terms of a text, in order: words in lower case, and of scripts without spaces every character and
-// every pair of neighbours.
-func terms(text string, tell func(string)) {
+// terms calls add for each term of a text, in order: lower-case words; in scripts without spaces, each character and
+// each pair of neighbours.
+func terms(text string, add func(string)) {
 	word := make([]rune, 0, 32)
 	end := func() {
 		if len(word) > 0 {
-			tell(stem(string(word)))
+			add(stem(string(word)))
 		}
 		word = word[:0]
 	}
@@ -22,9 +22,9 @@ func terms(text string, tell func(string)) {
 		switch {
 		case wide(r):
 			end()
-			tell(string(r))
+			add(string(r))
 			if before != 0 {
-				tell(string([]rune{before, r}))
+				add(string([]rune{before, r}))
 			}
 			before = r
 			continue
@@ -38,7 +38,7 @@ func terms(text string, tell func(string)) {
 	end()
 }
 
-// stem lets an English noun and its plural be one term.
+// stem maps an English plural to its singular.
 func stem(word string) string {
 	if len(word) > 3 && strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") {
 		return word[:len(word)-1]
@@ -46,7 +46,7 @@ func stem(word string) string {
 	return word
 }
 
-// wide tells the scripts in which spaces do not part words, or do not part enough of them.
+// wide reports whether a script is written without spaces between words, or with too few.
 func wide(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)

@@ -1,6 +1,5 @@
-// Package router knows who answers for a model: which providers, behind which lanes, at what price, and
-// who stands in when the first of them cannot.
+// Package router maps a model name to its targets: the providers that offer it, with lane, price and
+// fallbacks, in the order in which they are tried.
 //
-// It makes no calls and it waits for nothing: it names the targets of a call in the order in which they
-// are asked, and whoever makes the call says which of them had better rest.
+// It makes no calls and never waits. The caller reports a provider that is down with Rest.
 package router

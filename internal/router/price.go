@@ -5,15 +5,15 @@ import (
 	"longhaul/internal/task"
 )
 
-// Price is what a million tokens of a model cost, in units of the currency.
+// Price is the price of a million tokens of a model, in units of Currency.
 type Price struct {
 	Input    float64
-	Cached   float64 // of input tokens that the provider had in its cache
+	Cached   float64 // input tokens read from the provider's cache
 	Output   float64
 	Currency string
 }
 
-// Cost is what a call cost by what the provider told of it; nil when the price is not known, or the usage.
+// Cost returns the cost of a call from its usage; nil if the price or the usage is unknown.
 func (p *Price) Cost(u llm.Usage) *task.Cost {
 	if p == nil || !u.Known {
 		return nil

@@ -15,38 +15,38 @@ import (
 // Provider is one key at one model provider.
 type Provider struct {
 	Name   string
-	Queue  string  // the task queue of the calls that are meant for it
-	Model  Wire    // nil where no calls are made
-	Lane   Gate    // in front of it; nil where no calls are made
-	Models []Model // what is known of its models
+	Queue  string  // task queue of calls to the provider
+	Model  Wire    // nil in a process that makes no calls
+	Lane   Gate    // admission to the provider; nil in a process that makes no calls
+	Models []Model // the configured models; other models are passed by name
 
-	rests atomic.Pointer[time.Time] // until when; nil for no rest so far
+	rests atomic.Pointer[time.Time] // end of the rest; nil before the first rest
 }
 
-// Wire makes calls to a provider: openai.Client.
+// Wire makes calls to a provider; openai.Client implements it.
 type Wire interface {
 	llm.Model
 	llm.Embedder
 }
 
-// Gate lets calls to a provider in: lane.Lane.
+// Gate admits calls to a provider; lane.Lane implements it.
 type Gate interface {
 	Enter(ctx context.Context, of lane.Caller, tokens int, patience time.Duration) (*lane.Pass, error)
 }
 
-// Model is what is known of one model of a provider. A provider is asked for others by their name alone.
+// Model is a configured model of a provider.
 type Model struct {
-	Name      string   // what tasks call it
-	As        string   // what the provider calls it; "" means the same
-	Price     *Price   // nil is not known
-	Fallbacks []string // models that stand in for it, in order
+	Name      string   // name used by tasks
+	As        string   // name used by the provider; "" means Name
+	Price     *Price   // nil if unknown
+	Fallbacks []string // replacement models, in order
 }
 
 // Target is a model at a provider.
 type Target struct {
 	*Provider
-	Name  string // of the model, as the provider calls it
-	Price *Price // nil is not known
+	Name  string // name of the model at the provider
+	Price *Price // nil if unknown
 }
 
 // Router finds the targets of a model. It is safe for concurrent use.
@@ -55,16 +55,16 @@ type Router struct {
 	standard  string
 }
 
-// New makes a router over providers, of which there must be one at least: the first is asked for every
-// model that none of them lists. Standard is the model of a task that names none. Every fallback must be
-// a model that is listed, or a provider's name, a slash and a model.
+// New returns a router over one or more providers. The first provider receives all models that no provider lists.
+// standard is the default model. A fallback must be a listed model or "provider/model"; New returns an error
+// otherwise.
 func New(standard string, providers ...*Provider) (*Router, error) {
 	r := &Router{providers: providers, standard: standard}
 	for _, p := range providers {
 		for _, m := range p.Models {
 			for _, name := range m.Fallbacks {
 				if len(r.named(name)) == 0 {
-					return nil, fmt.Errorf("model %s of provider %s falls back on %q, which no provider lists", m.Name, p.Name, name)
+					return nil, fmt.Errorf("model %s of provider %s has the fallback %q, which no provider lists; use a listed model or provider/model", m.Name, p.Name, name)
 				}
 			}
 		}
@@ -72,10 +72,10 @@ func New(standard string, providers ...*Provider) (*Router, error) {
 	return r, nil
 }
 
-// Providers are all of them, the first first.
+// Providers returns all providers in their order.
 func (r *Router) Providers() []*Provider { return r.providers }
 
-// Model is the name of the model that a task asks for: its own word, or the standard model.
+// Model returns the requested model, or the default model if the request is empty.
 func (r *Router) Model(asked string) string {
 	if asked == "" {
 		return r.standard
@@ -83,8 +83,8 @@ func (r *Router) Model(asked string) string {
 	return asked
 }
 
-// Targets are who may be asked for a model, in order; there is one at least. Providers that list the same
-// model stand in for each other, before its fallbacks do.
+// Targets returns the targets of a model in the order in which they are tried; at least one. All providers that list
+// the model come before its fallbacks.
 func (r *Router) Targets(asked string) []Target {
 	asked = r.Model(asked)
 	targets := r.Same(asked)
@@ -100,12 +100,12 @@ func (r *Router) Targets(asked string) []Target {
 	return unique(targets)
 }
 
-// Priced reports whether it is known what every target of a model costs.
+// Priced reports whether the prices of all targets of a model are known.
 func (r *Router) Priced(asked string) bool {
 	return !slices.ContainsFunc(r.Targets(asked), func(t Target) bool { return t.Price == nil })
 }
 
-// Same are who may be asked for a model without its fallbacks: for what another model would not do alike, such as vectors.
+// Same returns the targets of a model without fallbacks, for results that depend on the model, such as vectors.
 func (r *Router) Same(asked string) []Target {
 	if targets := r.named(asked); len(targets) > 0 {
 		return targets
@@ -113,7 +113,7 @@ func (r *Router) Same(asked string) []Target {
 	return []Target{{Provider: r.providers[0], Name: asked}}
 }
 
-// named are the targets that a name means: those that list it, or the provider that it begins with.
+// named returns the targets of a listed name, or of a name "provider/model".
 func (r *Router) named(name string) []Target {
 	var targets []Target
 	for _, p := range r.providers {
@@ -141,7 +141,7 @@ func (m Model) as() string {
 	return m.As
 }
 
-// target is a model at this provider by either of its names.
+// target returns a model of this provider by either name.
 func (p *Provider) target(name string) Target {
 	for _, m := range p.Models {
 		if name == m.Name || name == m.as() {
@@ -161,17 +161,17 @@ func unique(targets []Target) []Target {
 	return found
 }
 
-// restFor is how long a provider that was found down is left alone by calls that somebody else can answer.
+// restFor is how long calls with another target avoid a provider that was found down.
 const restFor = 30 * time.Second
 
-// Rest lets calls that somebody else can answer pass a provider by for a while.
+// Rest marks the provider as down for a while; calls with another target avoid it.
 func (p *Provider) Rest() { p.rests.Store(new(time.Now().Add(restFor))) }
 
-// Rests reports whether a provider had better be passed by.
+// Rests reports whether the provider is marked as down.
 func (p *Provider) Rests() bool {
 	until := p.rests.Load()
 	return until != nil && time.Now().Before(*until)
 }
 
-// String names a target in errors and items: provider/model.
+// String returns provider/model, as shown in errors and items.
 func (t Target) String() string { return t.Provider.Name + "/" + t.Name }

@@ -31,12 +31,12 @@ func TestTargets(t *testing.T) {
 		"":               {"first/small-2026", "second/large", "relay/other"}, // the standard model
 		"small":          {"first/small-2026", "second/large", "relay/other"},
 		"large":          {"second/large"},
-		"shared":         {"first/shared", "second/shared-eu"}, // each stands in for the other
-		"relay/any/name": {"relay/any/name"},                   // asked of the provider it names
-		"second/shared":  {"second/shared-eu"},                 // by the name that is listed there
-		"nobody-lists":   {"first/nobody-lists"},               // the first takes what is left
-		"unknown/model":  {"first/unknown/model"},              // relays have such names themselves
-		"relay/":         {"first/relay/"},                     // no model is named
+		"shared":         {"first/shared", "second/shared-eu"}, // each is a fallback of the other
+		"relay/any/name": {"relay/any/name"},                   // the named provider
+		"second/shared":  {"second/shared-eu"},                 // by its listed name
+		"unlisted":       {"first/unlisted"},                   // unlisted names go to the first provider
+		"unknown/model":  {"first/unknown/model"},              // names with a slash may be model names
+		"relay/":         {"first/relay/"},                     // no model after the slash
 	} {
 		var got []string
 		for _, target := range r.Targets(asked) {
@@ -49,10 +49,10 @@ func TestTargets(t *testing.T) {
 	require.Equal(t, "x", r.Model("x"))
 }
 
-func TestNew_fallbackThatNobodyLists(t *testing.T) {
+func TestNew_unknownFallback(t *testing.T) {
 	t.Parallel()
 	_, err := router.New("a", &router.Provider{Name: "p", Models: []router.Model{{Name: "a", Fallbacks: []string{"b"}}}})
-	require.ErrorContains(t, err, `model a of provider p falls back on "b"`)
+	require.ErrorContains(t, err, `model a of provider p has the fallback "b"`)
 }
 
 func TestRest(t *testing.T) {
@@ -68,12 +68,12 @@ func TestCost(t *testing.T) {
 	price := &router.Price{Input: 1, Cached: 0.1, Output: 4, Currency: "USD"}
 	usage := llm.Usage{Known: true, InputTokens: 1000, CachedTokens: 400, OutputTokens: 50}
 	require.Equal(t, &task.Cost{Amount: 0.00084, Currency: "USD"}, price.Cost(usage))
-	require.Nil(t, price.Cost(llm.Usage{}), "what is not told has no price")
-	require.Nil(t, (*router.Price)(nil).Cost(usage), "no price is known")
+	require.Nil(t, price.Cost(llm.Usage{}), "unknown usage has no cost")
+	require.Nil(t, (*router.Price)(nil).Cost(usage), "unknown price")
 
 	sum := task.Usage{}
 	for range 10 {
 		sum = sum.Add(task.Usage{Cost: &task.Cost{Amount: 0.1, Currency: "USD"}})
 	}
-	require.Equal(t, 1.0, sum.Cost.Amount, "a sum is exact") //nolint:testifylint // exactness is what is promised
+	require.Equal(t, 1.0, sum.Cost.Amount, "a sum is exact") //nolint:testifylint // the sum must be exact
 }

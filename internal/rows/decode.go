@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// sampleBytes is how much text the guess of a charset looks at.
+	// sampleBytes is the size of the sample for charset detection.
 	sampleBytes = 128 << 10
-	// contextBytes is how much of it lies before the first byte that is not ASCII.
+	// contextBytes is the part of the sample before the first non-ASCII byte.
 	contextBytes = 1 << 10
 )
 
-// decoder makes UTF-8 of a file while it is read. UTF-16 shows at once; for anything else the charset is decided by
-// what follows the first byte that is not ASCII, wherever in the file that is.
+// decoder converts a file to UTF-8 while it is read. UTF-16 is detected at the start; any other charset is detected at
+// the first non-ASCII byte, wherever that is.
 type decoder struct {
 	in       *bufio.Reader
 	declared string
 	out      io.Reader // nil until the charset is known
 	charset  string
 	begun    bool
-	before   []byte // the last contextBytes or more that were read, all of them ASCII
+	before   []byte // at least the last contextBytes read, all ASCII
 }
 
 func newDecoder(in io.Reader, declared string) *decoder {
@@ -63,10 +63,10 @@ func (d *decoder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin looks for a byte order mark, or the zeros of UTF-16.
+// begin detects UTF-16 by a byte order mark or its zero bytes.
 func (d *decoder) begin() {
 	d.begun = true
-	head, _ := d.in.Peek(4 << 10) // an error comes again with the next read
+	head, _ := d.in.Peek(4 << 10) // an error recurs at the next read
 	if bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")) {
 		_, _ = d.in.Discard(3)
 		d.out = d.in
@@ -77,7 +77,7 @@ func (d *decoder) begin() {
 	}
 }
 
-// decide settles the charset by what comes next.
+// decide detects the charset from the following bytes.
 func (d *decoder) decide() {
 	sample, _ := d.in.Peek(sampleBytes)
 	before := d.before[max(len(d.before)-contextBytes, 0):]
@@ -89,16 +89,16 @@ func (d *decoder) decide() {
 	}
 }
 
-// damage says what was lost of a text in decoding; "" when nothing was.
+// damage describes what a text lost in decoding; "" if nothing.
 func (d *decoder) damage(text []byte) string {
 	if d.charset == "utf-8" {
 		if !utf8.Valid(text) {
-			return "it is not UTF-8, as the file is elsewhere"
+			return "the row is not valid UTF-8, unlike the rest of the file"
 		}
 		return ""
 	}
 	if bytes.Contains(text, []byte("\uFFFD")) {
-		return fmt.Sprintf("it holds bytes that are not %s, as the file is elsewhere", d.charset)
+		return fmt.Sprintf("the row contains bytes that are not %s, unlike the rest of the file", d.charset)
 	}
 	return ""
 }

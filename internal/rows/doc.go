@@ -1,12 +1,13 @@
-// Package rows is what the kinds that work on a file row by row stand on: reading rows from whatever people send,
-// templates, shards, the journal of what was paid for, and files of results.
+// Package rows is the basis of the kinds that process a file row by row: reading rows, templates, shards, the journal
+// of paid answers, and result files.
 //
-// Everything is a stream, so how long a file is does not matter. Reading takes some 300 KiB, one row (of 16 MiB at most)
-// in some six copies with writing it, and 40 bytes for each row that has an id. A writer of shards keeps 32 bytes a piece, an
-// output one row, and Parquet one row group of some 16 MiB of values. Only a Journal holds all it knows: the records of one shard.
+// Everything is streamed, so the length of a file does not matter. Reading takes about 300 KiB, up to six copies of
+// one row (at most 16 MiB) including writing it, and 40 bytes per row with an id. A Writer keeps 32 bytes per piece,
+// an output one row, Parquet one row group of about 16 MiB of values. Only a Journal holds all of its content: the
+// records of one shard.
 //
-// A fault of one row is the row's (Row.Bad), with its line; a fault of the file as a whole is a *task.Error.
-// Values are kept as they came: a number keeps its digits, an object or an array its text.
+// An error in one row is reported in Row.Bad with its line; an error in the whole file is a *task.Error. Values are
+// kept unchanged: a number keeps its digits, an object or array its JSON text.
 //
-// What may not happen here: no model is asked, nothing of Temporal is known, and no bucket but through a Store.
+// This package calls no model, knows nothing of Temporal, and accesses a bucket only through a Store.
 package rows

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// MaxRowBytes is how large a row may be.
+// MaxRowBytes is the maximum size of a row.
 const MaxRowBytes = maxRowBytes
 
-// Within are the same options for files with smaller limits; 0 is the usual one.
+// Within returns the options with smaller limits; 0 means the default.
 func (o ReadOptions) Within(rowBytes, rows int) ReadOptions {
 	o.rowBytes, o.rows = rowBytes, rows
 	return o
 }
 
-// Keys are those that have a record, in order.
+// Keys returns the keys that have a record, sorted.
 func (j *Journal) Keys() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"longhaul/internal/task"
 )
 
-// Format is a form in which rows come.
+// Format is a file format for rows.
 type Format string
 
-// The formats that Read knows.
+// Formats of Read.
 const (
-	JSONL Format = "jsonl" // a row a line: an object, a text, or a line of an OpenAI batch
+	JSONL Format = "jsonl" // one row per line: an object, a text, or a line of an OpenAI batch
 	JSON  Format = "json"  // one array of objects or texts
 	CSV   Format = "csv"   // a table with a header
-	TSV   Format = "tsv"   // the same with tabs
+	TSV   Format = "tsv"   // a table with a header, separated by tabs
 )
 
 var formatOfType = map[string]Format{
@@ -29,14 +29,14 @@ var formatOfType = map[string]Format{
 
 var formatOfName = map[string]Format{".jsonl": JSONL, ".ndjson": JSONL, ".json": JSON, ".csv": CSV, ".tsv": TSV, ".tab": TSV}
 
-// notText is what files begin with that people send for tables.
+// notText lists the first bytes of binary files that users may send instead of a table.
 var notText = map[string]string{
 	"PK\x03\x04": "a ZIP archive, such as an Excel workbook", "\xD0\xCF\x11\xE0": "an old Excel workbook",
 	"\x1F\x8B": "compressed with gzip", "PAR1": "Parquet", "%PDF": "a PDF", "\x28\xB5\x2F\xFD": "compressed with Zstandard",
 }
 
-// format finds out what the file is. What its first bytes cannot be is not believed: an array is no JSONL, whatever
-// its name.
+// format determines the format of the file. A declared format that contradicts the first bytes is ignored: an array is
+// not JSONL, whatever the name.
 func (r *reader) format() (Format, error) {
 	begin, _ := r.text.in.Peek(4)
 	for magic, what := range notText {
@@ -63,10 +63,10 @@ func (r *reader) format() (Format, error) {
 		return CSV, nil
 	}
 	return "", task.Errorf(task.WrongMedia,
-		"the file is neither JSON nor a table with two columns; name it .csv or .jsonl, or say its content type")
+		"the file is neither JSON nor a table with two columns; name it .csv or .jsonl, or set its content type")
 }
 
-// said is the format by content type, or else by name.
+// said returns the format by content type, or else by name.
 func (r *reader) said() Format {
 	if kind, _, err := mime.ParseMediaType(r.opts.ContentType); err == nil && formatOfType[kind] != "" {
 		return formatOfType[kind]

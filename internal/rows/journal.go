@@ -16,36 +16,36 @@ import (
 	"longhaul/internal/storage"
 )
 
-// Store is what a journal needs of a bucket; storage.Bucket is one. A Put is whole or not at all.
+// Store is the part of a bucket that a journal needs; storage.Bucket implements it. A Put is atomic.
 type Store interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
 	List(ctx context.Context, prefix string) ([]storage.Entry, error)
 	Get(ctx context.Context, key string) ([]byte, error)
 }
 
-// segmentBytes is from when on a segment gets no more records. Until then it is written again with more, so a
-// shard whose records come one by one leaves a few objects, not one a record.
+// segmentBytes is the size at which a segment is closed. A smaller segment is rewritten with each new group, so that a
+// shard with few records per write leaves a few objects instead of one per record.
 const segmentBytes = 64 << 10
 
-// Journal is the record of what was paid for in one shard: a ledger whose answers are written in groups. It is held
-// in memory, so it takes as much as the shard's records. It is safe for concurrent use.
+// Journal records the paid answers of one shard, written in groups. It holds all records in memory. It is safe for
+// concurrent use.
 type Journal struct {
-	// Log hears of writes that failed and are tried again. Set it before the first Record; nil: nobody does.
+	// Log receives failed writes, which are retried; nil disables it. Set it before the first Record.
 	Log *slog.Logger
-	// Pace is that of all journals of a process. Set it before the first Record; it is the journal's own otherwise.
+	// Pace is shared by all journals of a process; by default the journal has its own. Set it before the first Record.
 	Pace *Pace
 
 	store  Store
-	name   string // how the names of its own segments begin
+	name   string // name prefix of this journal's segments
 	broken int
 
 	mu      sync.Mutex
 	records map[string]json.RawMessage
-	next    *group // gathers for the write after the one that is going on; nil when nothing waits
+	next    *group // collects records for the next write; nil without waiting records
 	writing bool
 	last    error
 
-	segment []byte // what the newest segment holds; this and number belong to the one who writes
+	segment []byte // content of the newest segment; segment and number belong to the writing goroutine
 	number  int
 }
 
@@ -53,8 +53,8 @@ type Journal struct {
 type group struct {
 	lines   []byte
 	records []record
-	waiting int           // callers of Record
-	durable chan struct{} // closed when they need wait no longer
+	waiting int           // callers of Record that wait
+	durable chan struct{} // closed when the group is stored
 }
 
 type record struct {
@@ -62,27 +62,27 @@ type record struct {
 	raw json.RawMessage
 }
 
-// Open loads what earlier attempts recorded under a prefix, which ends in a slash, and begins a journal of its own
-// beside theirs: its segments have a name that no other journal has. Of two records of a key the one of the later
-// journal counts. What cannot be read of a segment is skipped and counted by Broken.
+// Open loads the records of earlier attempts under a prefix, which ends in a slash, and starts a new journal beside
+// them with unique segment names. If a key has several records, the record of the later journal counts. Unreadable
+// lines are skipped and counted by Broken.
 func Open(ctx context.Context, store Store, prefix string) (*Journal, error) {
 	segments, err := Segments(ctx, store, prefix)
 	if err != nil {
 		return nil, err
 	}
 	for i := range segments {
-		segments[i].Bytes = math.MaxInt64 // what was added in the meantime is as good
+		segments[i].Bytes = math.MaxInt64 // records added in the meantime count too
 	}
 	return Reopen(ctx, store, prefix, segments)
 }
 
-// Segment is a part of a journal as long as it was at some moment. It may have grown since, but not changed.
+// Segment is a segment of a journal and its size when it was listed. Segments grow, but their content does not change.
 type Segment struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 }
 
-// Segments lists what is recorded under a prefix at this moment.
+// Segments lists the segments under a prefix.
 func Segments(ctx context.Context, store Store, prefix string) ([]Segment, error) {
 	entries, err := store.List(ctx, prefix)
 	segments := make([]Segment, len(entries))
@@ -92,7 +92,7 @@ func Segments(ctx context.Context, store Store, prefix string) ([]Segment, error
 	return segments, err
 }
 
-// Reopen is Open with what was recorded when the segments were listed, and with nothing that came later.
+// Reopen is Open limited to the content at the time when segments were listed.
 func Reopen(ctx context.Context, store Store, prefix string, segments []Segment) (*Journal, error) {
 	j := &Journal{
 		store: store, records: map[string]json.RawMessage{}, Pace: &Pace{},
@@ -108,8 +108,9 @@ func Reopen(ctx context.Context, store Store, prefix string, segments []Segment)
 	return j, nil
 }
 
-// number is what the names of a journal begin with: the time, or if the clock was put back meanwhile the next after all that are there. What
-// counts is what comes last, and a call that is still open in an earlier journal must not hide its paid answer in a later one.
+// number returns the prefix of a journal's segment names: the time, but at least one more than every existing prefix,
+// in case the clock was set back. The last record counts, so an open call in an earlier journal must not hide its paid
+// answer in a later journal.
 func number(segments []Segment, now time.Time) int64 {
 	n := now.UnixMilli()
 	for _, s := range segments {
@@ -132,10 +133,11 @@ func (j *Journal) load(segment []byte) {
 	}
 }
 
-// A line of a segment is a key and its record between these. No key can hold the second: within a JSON text quotes are escaped.
+// Frame of a line of a segment, around the key and the record. A key cannot contain frameRecord, because quotes in a
+// JSON text are escaped.
 const frameKey, frameRecord, frameEnd = `{"key":`, `,"record":`, "}\n"
 
-// unframe takes a line apart without a copy of what it holds.
+// unframe splits a line into key and record without copying.
 func unframe(line []byte) (key string, raw json.RawMessage, ok bool) {
 	rest, begins := bytes.CutPrefix(line, []byte(frameKey))
 	rest, ends := bytes.CutSuffix(rest, []byte(frameEnd))
@@ -144,10 +146,10 @@ func unframe(line []byte) (key string, raw json.RawMessage, ok bool) {
 	return key, raw, ok
 }
 
-// Broken is how many records of earlier attempts could not be read: they are paid for once more.
+// Broken returns the number of unreadable records of earlier attempts; their calls are paid again.
 func (j *Journal) Broken() int { return j.broken }
 
-// Look gives the durable record of a key.
+// Look returns the durable record of a key.
 func (j *Journal) Look(key string) (json.RawMessage, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -155,11 +157,11 @@ func (j *Journal) Look(key string) (json.RawMessage, bool) {
 	return raw, ok
 }
 
-// Record keeps a record and returns when it is durable. Records that come together are written together. A store that
-// fails is asked again, ever more slowly, until ctx is done; even then what it was given is
-// written with the next record, if one comes.
-func (j *Journal) Record(ctx context.Context, key string, what any) error {
-	raw, err := json.Marshal(what)
+// Record stores a record and returns when it is durable. Concurrent records are written together. A failing store is
+// retried with growing delays until ctx is done; after that the record is written together with the next record, if
+// there is one.
+func (j *Journal) Record(ctx context.Context, key string, record any) error {
+	raw, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("encode the record of %s: %w", key, err)
 	}
@@ -175,7 +177,7 @@ func (j *Journal) Record(ctx context.Context, key string, what any) error {
 	}
 }
 
-// add puts a record into the next write, and sees to it that somebody writes.
+// add puts a record into the next group, and starts a writer if none is running.
 func (j *Journal) add(ctx context.Context, key string, raw json.RawMessage) (*group, error) {
 	quoted, err := json.Marshal(key)
 	if err != nil {
@@ -199,7 +201,7 @@ func (j *Journal) add(ctx context.Context, key string, raw json.RawMessage) (*gr
 	return g, nil
 }
 
-// abandon is the end of a Record whose caller waits no longer.
+// abandon ends a Record whose context is done.
 func (j *Journal) abandon(ctx context.Context, g *group) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -215,11 +217,11 @@ func (j *Journal) abandon(ctx context.Context, g *group) error {
 	return context.Cause(ctx)
 }
 
-// write writes group after group, until nothing waits. What comes while one write goes on, and the next waits for company, is one group.
+// write writes groups until none waits. Records that arrive during a write form the next group.
 func (j *Journal) write(ctx context.Context) {
 	for {
 		j.gather()
-		g := j.take()
+		g := j.nextGroup()
 		if g == nil {
 			return
 		}
@@ -236,7 +238,7 @@ func (j *Journal) write(ctx context.Context) {
 	}
 }
 
-// gather lets the next group, if there is one, wait for company.
+// gather delays the next group, if there is one, so that more records can join it.
 func (j *Journal) gather() {
 	j.mu.Lock()
 	waits := j.next != nil
@@ -246,8 +248,8 @@ func (j *Journal) gather() {
 	}
 }
 
-// take gives the group to write now; nil ends the writing.
-func (j *Journal) take() *group {
+// nextGroup returns the group to write; nil ends the writer.
+func (j *Journal) nextGroup() *group {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	g := j.next
@@ -260,8 +262,8 @@ func (j *Journal) take() *group {
 	return g
 }
 
-// put writes a group into the newest segment. After a failure it goes into another one: what the failed
-// write was about may still arrive, and must then not replace anything that came later.
+// put writes a group into the newest segment. After a failure it starts a new segment, because the failed write may
+// still take effect and must not overwrite later records.
 func (j *Journal) put(ctx context.Context, g *group) error {
 	segment := append(j.segment, g.lines...)
 	err := j.store.Put(ctx, fmt.Sprintf("%s-%06d.jsonl", j.name, j.number), "application/jsonl", segment)
@@ -269,7 +271,7 @@ func (j *Journal) put(ctx context.Context, g *group) error {
 	switch {
 	case err != nil:
 		j.number++
-		j.segment = nil // not the same array again: what carries the failed write may still read it
+		j.segment = nil // a new array, because the failed write may still read the old one
 	case len(segment) >= segmentBytes:
 		j.number++
 		j.segment = segment[:0]
@@ -277,7 +279,7 @@ func (j *Journal) put(ctx context.Context, g *group) error {
 	return err
 }
 
-// settle tells everybody that their records are durable.
+// settle marks the records of a group as durable.
 func (j *Journal) settle(g *group) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -288,11 +290,11 @@ func (j *Journal) settle(g *group) {
 	close(g.durable)
 }
 
-// again waits before the next try. It is false when nobody waits for the group any longer, which then stays for the
-// next writer.
+// again waits before the next attempt. It returns false when no caller waits for the group; the group is then left to
+// the next writer.
 func (j *Journal) again(n int, g *group, err error) bool {
 	if j.Log != nil {
-		j.Log.Warn("paid rows not recorded yet", "records", len(g.records), "error", err)
+		j.Log.Warn("journal write failed, retrying", "records", len(g.records), "error", err)
 	}
 	j.mu.Lock()
 	j.last = err

@@ -49,14 +49,14 @@ func TestJournal_nextAttempt(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A clock that is put back, or that of another machine: what is recorded later counts all the same. A call that is still open in the first
-// journal must not hide its answer in the second, or it would be paid for again.
+// After the clock is set back, or on a machine with another clock, later records still count: an open call in the
+// first journal must not hide its answer in the second, or it would be paid again.
 func TestJournal_clockGoesBack(t *testing.T) {
 	t.Parallel()
 	store, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
 	for _, attempt := range []struct {
-		at   time.Duration // after the bubble's dawn
+		at   time.Duration // after the start of the synctest bubble
 		says string
 	}{{time.Hour, "open"}, {0, "paid"}, {0, "paid"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestJournal_clockGoesBack(t *testing.T) {
 	require.Len(t, entries, 2, "the third attempt found the answer")
 }
 
-// TestJournal_twoWorkers: one shard run twice by accident loses nothing of either.
+// TestJournal_twoWorkers runs one shard twice at the same time: no record of either journal is lost.
 func TestJournal_twoWorkers(t *testing.T) {
 	t.Parallel()
 	store, err := storage.Open(t.Context(), "mem://")
@@ -111,10 +111,10 @@ func TestJournal_broken(t *testing.T) {
 	require.Equal(t, json.RawMessage("3"), b)
 }
 
-// A key may be anything, also what parts a line.
+// A key may contain anything, including the frame of a line.
 func TestJournal_oddKeys(t *testing.T) {
 	t.Parallel()
-	store := &shelf{}
+	store := &slowStore{}
 	j, err := rows.Open(t.Context(), store, "j/")
 	require.NoError(t, err)
 	keys := []string{`{"key":"a","record":1}`, `","record":`, "", "<\n>", "\"\\"}
@@ -133,16 +133,16 @@ func TestJournal_oddKeys(t *testing.T) {
 	}
 }
 
-// shelf is a store in memory that takes a while, and fails when told to.
-type shelf struct {
+// slowStore is a store in memory whose writes take time and can fail.
+type slowStore struct {
 	mu    sync.Mutex
 	takes time.Duration
-	fails int // of the next writes; each keeps what it was given, as a write whose answer was lost does
+	fails int // number of next writes that fail; their data is stored all the same, like a write whose answer was lost
 	puts  []time.Time
 	held  map[string][]byte
 }
 
-func (s *shelf) Put(_ context.Context, key, _ string, data []byte) error {
+func (s *slowStore) Put(_ context.Context, key, _ string, data []byte) error {
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *shelf) Put(_ context.Context, key, _ string, data []byte) error {
 	return nil
 }
 
-func (s *shelf) List(_ context.Context, prefix string) (entries []storage.Entry, _ error) {
+func (s *slowStore) List(_ context.Context, prefix string) (entries []storage.Entry, _ error) {
 	for key := range s.held {
 		entries = append(entries, storage.Entry{Name: key[len(prefix):], Bytes: int64(len(s.held[key]))})
 	}
@@ -166,14 +166,15 @@ func (s *shelf) List(_ context.Context, prefix string) (entries []storage.Entry,
 	return entries, nil
 }
 
-func (s *shelf) Get(_ context.Context, key string) ([]byte, error) { return s.held[key], nil }
+func (s *slowStore) Get(_ context.Context, key string) ([]byte, error) { return s.held[key], nil }
 
-// TestJournal_pace: how many writes it takes for some seconds of records that come evenly, and how late the latest was durable.
+// TestJournal_pace measures the writes per second at a steady rate of records, and the longest delay until a record is
+// durable.
 func TestJournal_pace(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		rate   int // records a second
-		writes int // at most, each second
+		writes int // maximum per second
 		late   time.Duration
 	}{
 		"slow":   {50, 50, 2 * time.Millisecond},
@@ -185,7 +186,7 @@ func TestJournal_pace(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &shelf{takes: 2 * time.Millisecond}
+				store := &slowStore{takes: 2 * time.Millisecond}
 				j, err := rows.Open(t.Context(), store, "j/")
 				require.NoError(t, err)
 				const seconds = 4
@@ -199,7 +200,7 @@ func TestJournal_pace(t *testing.T) {
 						require.NoError(t, j.Record(t.Context(), fmt.Sprint(i), i))
 						mu.Lock()
 						defer mu.Unlock()
-						if i > tt.rate { // once the pace is known
+						if i > tt.rate { // after the pace has settled
 							latest = max(latest, time.Since(began))
 						}
 					})
@@ -214,12 +215,12 @@ func TestJournal_pace(t *testing.T) {
 	}
 }
 
-// TestJournal_sharedPace: many journals of which each is slow write as seldom as one that is fast.
+// TestJournal_sharedPace: many slow journals together write as rarely as one fast journal.
 func TestJournal_sharedPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const journals, rounds = 16, 500
-		store, pace := &shelf{takes: time.Millisecond}, &rows.Pace{}
+		store, pace := &slowStore{takes: time.Millisecond}, &rows.Pace{}
 		var all sync.WaitGroup
 		for n := range journals {
 			j, err := rows.Open(t.Context(), store, fmt.Sprintf("j%d/", n))
@@ -237,11 +238,11 @@ func TestJournal_sharedPace(t *testing.T) {
 	})
 }
 
-// TestJournal_alone: a recorder that waits for each record has no company, and is not held back below the pace at which it would.
+// TestJournal_alone: a caller that records one by one is not slowed down below the rate at which writes wait.
 func TestJournal_alone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &shelf{takes: 100 * time.Microsecond}
+		store := &slowStore{takes: 100 * time.Microsecond}
 		j, err := rows.Open(t.Context(), store, "j/")
 		require.NoError(t, err)
 		began := time.Now()
@@ -255,7 +256,7 @@ func TestJournal_alone(t *testing.T) {
 func TestJournal_storeFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &shelf{fails: 3}
+		store := &slowStore{fails: 3}
 		j, err := rows.Open(t.Context(), store, "j/")
 		require.NoError(t, err)
 		began := time.Now()
@@ -263,7 +264,7 @@ func TestJournal_storeFails(t *testing.T) {
 		require.Equal(t, 700*time.Millisecond, time.Since(began))
 		require.Len(t, store.puts, 4)
 		require.NoError(t, j.Record(t.Context(), "b", 2))
-		require.Len(t, store.held, 4, "after a failure a new segment, after a success the same one")
+		require.Len(t, store.held, 4, "a failure starts a new segment, a success continues the segment")
 
 		store.fails = 1_000
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -276,7 +277,7 @@ func TestJournal_storeFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		tries := len(store.puts)
 		time.Sleep(time.Minute)
-		require.Len(t, store.puts, tries, "nobody waits: nobody tries")
+		require.Len(t, store.puts, tries, "no waiting caller, so no attempt")
 
 		store.fails = 0
 		require.NoError(t, j.Record(t.Context(), "d", 4))
@@ -289,9 +290,9 @@ func TestJournal_storeFails(t *testing.T) {
 	})
 }
 
-// late is a store that loses the answer to its second write, and carries that one out later.
+// late is a store that loses the answer of its second write and carries it out later.
 type late struct {
-	shelf
+	slowStore
 	n      int
 	arrive func()
 }
@@ -301,11 +302,11 @@ func (l *late) Put(ctx context.Context, key, contentType string, data []byte) er
 		l.arrive = func() { l.held[key] = slices.Clone(data) }
 		return errors.New("the answer was lost")
 	}
-	return l.shelf.Put(ctx, key, contentType, data)
+	return l.slowStore.Put(ctx, key, contentType, data)
 }
 
-// A write that failed may still be read from by what carries it, and replaces its segment when it arrives: nothing that comes later is
-// written over what it holds.
+// A failed write may still read its buffer, and replaces its segment when it arrives: later records must not overwrite
+// either.
 func TestJournal_failedWriteArrives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -323,10 +324,10 @@ func TestJournal_failedWriteArrives(t *testing.T) {
 	})
 }
 
-// A journal that is opened as it was at some moment has nothing that came later, in the same segment or in another.
+// Reopen excludes later records, both in the same segment and in new segments.
 func TestReopen(t *testing.T) {
 	t.Parallel()
-	store := &shelf{}
+	store := &slowStore{}
 	j, err := rows.Open(t.Context(), store, "j/")
 	require.NoError(t, err)
 	require.NoError(t, j.Record(t.Context(), "a", 1))
@@ -347,7 +348,7 @@ func TestReopen(t *testing.T) {
 
 func TestJournal_notJSON(t *testing.T) {
 	t.Parallel()
-	j, err := rows.Open(t.Context(), &shelf{}, "j/")
+	j, err := rows.Open(t.Context(), &slowStore{}, "j/")
 	require.NoError(t, err)
 	require.ErrorContains(t, j.Record(t.Context(), "a", func() {}), "encode the record of a")
 }

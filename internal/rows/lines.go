@@ -30,7 +30,7 @@ func (r *reader) lines() error {
 	}
 }
 
-// nextLine appends a line to a buffer, up to the limit of a row, and tells how long it is with its end.
+// nextLine appends a line to a buffer, up to the row limit, and returns its full length with line end.
 func (r *reader) nextLine(line []byte) (_ []byte, length int, err error) {
 	for {
 		piece, err := r.in.ReadSlice('\n')
@@ -42,7 +42,7 @@ func (r *reader) nextLine(line []byte) (_ []byte, length int, err error) {
 	}
 }
 
-// jsonRow hands over the row that a piece of JSON is. A piece that is too long is not whole; blank ones are no rows.
+// jsonRow emits the row in a piece of JSON. A piece over the limit is truncated; blank pieces are ignored.
 func (r *reader) jsonRow(raw []byte, length, line int) error {
 	raw = bytes.TrimRight(raw, "\r\n")
 	row := Row{Line: line}
@@ -59,24 +59,24 @@ func (r *reader) jsonRow(raw []byte, length, line int) error {
 	return r.emit(row)
 }
 
-// array reads one JSON array. Its elements are told apart by commas, brackets and quotes alone, so that one that is not JSON
-// is a bad row and the next one is found.
+// array reads one JSON array. It finds elements by commas, brackets and quotes only, so that an invalid element is a
+// bad row and reading continues.
 func (r *reader) array() error {
 	r.line = 1
 	if b, err := r.skipSpace(); err != nil || b != '[' {
-		return r.broken(err, "it does not begin with [")
+		return r.broken(err, "it must begin with [")
 	}
 	for {
 		if _, err := r.skipSpace(); err != nil {
-			return r.broken(err, "its array has no end")
+			return r.broken(err, "the closing ] is missing")
 		}
-		_ = r.in.UnreadByte() // of the byte just read
+		_ = r.in.UnreadByte() // after reading a byte it cannot fail
 		e := element{line: r.line}
 		last, err := r.element(&e)
 		if err != nil {
-			return r.broken(err, "its array has no end")
+			return r.broken(err, "the closing ] is missing")
 		}
-		if e.length > 0 || !last { // nothing before the bracket is an empty array, or a comma too many
+		if e.length > 0 || !last { // an empty last element means an empty array or a trailing comma
 			if err := r.elementRow(e); err != nil {
 				return err
 			}
@@ -86,26 +86,26 @@ func (r *reader) array() error {
 		}
 	}
 	if _, err := r.skipSpace(); !errors.Is(err, io.EOF) {
-		return r.broken(err, "something follows its array")
+		return r.broken(err, "data follows the array")
 	}
 	return nil
 }
 
-// element is one of an array.
+// element is an element of an array.
 type element struct {
-	raw    []byte // as much of it as a row may have
+	raw    []byte // truncated at the row limit
 	length int
 	line   int
 }
 
 func (r *reader) elementRow(e element) error {
 	if e.length == 0 {
-		return r.emit(Row{Line: e.line, Bad: "there is nothing between two commas"})
+		return r.emit(Row{Line: e.line, Bad: "the row is empty: two commas without a value between them"})
 	}
 	return r.jsonRow(e.raw, e.length, e.line)
 }
 
-// element reads up to the comma after an element, or the bracket after the last one.
+// element reads one element, with the comma or the closing bracket after it.
 func (r *reader) element(e *element) (last bool, err error) {
 	depth, quoted := 0, false
 	for {
@@ -142,7 +142,7 @@ func (r *reader) keep(e *element, b byte) {
 	}
 }
 
-// skipSpace reads the next byte that is no white space.
+// skipSpace returns the next byte that is not white space.
 func (r *reader) skipSpace() (byte, error) {
 	for {
 		b, err := r.in.ReadByte()
@@ -157,10 +157,10 @@ func (r *reader) skipSpace() (byte, error) {
 	}
 }
 
-// broken is the error of a file whose JSON as a whole is not right.
-func (r *reader) broken(err error, what string) error {
+// broken returns the error of a file that is not a JSON array.
+func (r *reader) broken(err error, problem string) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	return task.Errorf(task.Invalid, "the file is no JSON array: %s (line %d)", what, r.line)
+	return task.Errorf(task.Invalid, "the file is not a JSON array: %s (line %d)", problem, r.line)
 }

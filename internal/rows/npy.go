@@ -11,17 +11,17 @@ import (
 	"longhaul/internal/task"
 )
 
-// Matrix writes vectors as an NPY file, version 1.0: float32, little end first, one row of the matrix for each row of the
-// input, so that row i is the vector of index i. A row without a vector is all NaN. Values have no place in it.
+// Matrix writes vectors as an NPY file, version 1.0: little-endian float32, one matrix row per input row, so that
+// matrix row i is the vector of row index i. A row without a vector is all NaN. Values are not written.
 type Matrix struct {
 	out     *bufio.Writer
-	rows    int // that the matrix has
+	rows    int // rows of the matrix
 	written int
-	width   int // of a vector; 0 until one came
+	width   int // length of the vectors; 0 until the first vector
 	line    []byte
 }
 
-// NewMatrix gives a writer of a matrix with so many rows. Its width is that of the first vector.
+// NewMatrix returns a writer of a matrix with the given number of rows. Its width is the length of the first vector.
 func NewMatrix(w io.Writer, rows int) *Matrix {
 	return &Matrix{out: bufio.NewWriterSize(w, 64<<10), rows: rows}
 }
@@ -30,13 +30,13 @@ func NewMatrix(w io.Writer, rows int) *Matrix {
 func (m *Matrix) Row(r Result) error {
 	switch {
 	case r.Index != m.written || r.Index >= m.rows:
-		return fmt.Errorf("row %d comes as row %d of a matrix of %d", r.Index, m.written, m.rows)
+		return fmt.Errorf("row %d written as row %d of a matrix of %d rows", r.Index, m.written, m.rows)
 	case m.width == 0 && len(r.Vector) > 0:
 		if err := m.begin(len(r.Vector)); err != nil {
 			return err
 		}
 	case r.Vector != nil && len(r.Vector) != m.width:
-		return task.Errorf(task.BadResponse, "the vector of row %d has %d numbers, those before it %d, and a matrix has one width; replay with another output, and nothing is paid again", r.Index, len(r.Vector), m.width)
+		return task.Errorf(task.BadResponse, "the vector of row %d has %d numbers, earlier vectors have %d; an NPY matrix needs equal lengths. Replay the task with another output; paid answers are reused", r.Index, len(r.Vector), m.width)
 	}
 	m.written++
 	if m.width == 0 {
@@ -45,7 +45,7 @@ func (m *Matrix) Row(r Result) error {
 	return m.vector(r.Vector)
 }
 
-// begin writes the header, and the rows without a vector that came before the first with one.
+// begin writes the header and the NaN rows before the first vector.
 func (m *Matrix) begin(width int) error {
 	m.width = width
 	if err := m.header(); err != nil {
@@ -81,10 +81,10 @@ func (m *Matrix) vector(v []float32) error {
 	return err
 }
 
-// Close implements Output. It fails when rows are missing, for the header has promised them.
+// Close implements Output. It fails if rows are missing, because the header declares them.
 func (m *Matrix) Close() error {
 	if m.written != m.rows {
-		return fmt.Errorf("the matrix has %d rows of %d", m.written, m.rows)
+		return fmt.Errorf("the matrix has %d of %d rows", m.written, m.rows)
 	}
 	if m.width == 0 {
 		if err := m.header(); err != nil {

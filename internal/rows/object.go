@@ -8,24 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// fill makes a row of its JSON: an object, a text, or a line of an OpenAI batch.
+// fill parses the JSON of a row: an object, a text, or a line of an OpenAI batch.
 func (r *reader) fill(row *Row, raw []byte) {
 	raw = bytes.TrimSpace(raw)
 	switch {
 	case len(raw) == 0:
-		row.Bad = "it is empty"
+		row.Bad = "the row is empty"
 	case !json.Valid(raw):
-		row.Bad = "it is not JSON: " + syntax(raw)
+		row.Bad = "the row is not JSON: " + syntax(raw)
 	case raw[0] == '"':
 		row.Fields = map[string]any{r.ours("text"): unquote(raw)}
 	case raw[0] == '{':
 		row.Bad = r.object(row, raw)
 	default:
-		row.Bad = "a row is an object or a text, this is " + kindOf(raw)
+		row.Bad = "a row must be an object or a text, not " + kindOf(raw)
 	}
 }
 
-// object fills a row from a JSON object and says what is wrong with it.
+// object fills a row from a JSON object and returns what is wrong with it, or "".
 func (r *reader) object(row *Row, raw []byte) string {
 	fields, err := r.fields(raw)
 	if err != nil {
@@ -50,13 +50,13 @@ func (r *reader) object(row *Row, raw []byte) string {
 	return ""
 }
 
-// fields gives the members of an object by our names of the columns.
+// fields returns the members of an object, with columns renamed by ReadOptions.Columns.
 func (r *reader) fields(raw []byte) (map[string]any, error) {
 	fields := map[string]any{}
 	err := members(raw, func(name string, value []byte) error {
 		name = r.ours(name)
 		if _, there := fields[name]; there {
-			return fmt.Errorf("the field %q is there twice", name)
+			return fmt.Errorf("the field %q appears twice", name)
 		}
 		fields[name] = valueOf(value)
 		return nil
@@ -64,7 +64,7 @@ func (r *reader) fields(raw []byte) (map[string]any, error) {
 	return fields, err
 }
 
-// ours is the name that a column has for us.
+// ours returns the name that ReadOptions.Columns gives a column.
 func (r *reader) ours(name string) string {
 	if ours, mapped := r.opts.Columns[name]; mapped {
 		return ours
@@ -72,7 +72,7 @@ func (r *reader) ours(name string) string {
 	return name
 }
 
-// idOf is the id that a row brought.
+// idOf returns the id in the fields of a row.
 func idOf(fields map[string]any) (string, error) {
 	for _, name := range []string{"id", "custom_id"} {
 		switch id := fields[name].(type) {
@@ -84,13 +84,13 @@ func idOf(fields map[string]any) (string, error) {
 		case json.Number:
 			return id.String(), nil
 		default:
-			return "", fmt.Errorf("its %s is neither a text nor a number", name)
+			return "", fmt.Errorf("the field %q must be a text or a number", name)
 		}
 	}
 	return "", nil
 }
 
-// syntax says what is wrong with JSON that is not.
+// syntax describes the syntax error of invalid JSON.
 func syntax(raw []byte) string {
 	var none json.RawMessage
 	err := json.Unmarshal(raw, &none)
@@ -112,7 +112,7 @@ func kindOf(raw []byte) string {
 	return "a number"
 }
 
-// members gives the members of an object, which is valid JSON, in their order.
+// members visits the members of a valid JSON object in their order.
 func members(raw []byte, visit func(name string, value []byte) error) error {
 	at := space(raw, bytes.IndexByte(raw, '{')+1)
 	for raw[at] != '}' {
@@ -138,7 +138,7 @@ func space(raw []byte, at int) int {
 	return at
 }
 
-// stringEnd is where a string ends that begins at a place.
+// stringEnd returns the end of the string that begins at a position.
 func stringEnd(raw []byte, at int) int {
 	for at++; raw[at] != '"'; at++ {
 		if raw[at] == '\\' {
@@ -148,7 +148,7 @@ func stringEnd(raw []byte, at int) int {
 	return at + 1
 }
 
-// valueEnd is where a value ends that begins at a place.
+// valueEnd returns the end of the value that begins at a position.
 func valueEnd(raw []byte, at int) int {
 	for depth := 0; ; {
 		switch raw[at] {
@@ -169,7 +169,7 @@ func valueEnd(raw []byte, at int) int {
 	}
 }
 
-// valueOf is a valid JSON value as Row.Fields holds it.
+// valueOf converts a valid JSON value to its form in Row.Fields.
 func valueOf(raw []byte) any {
 	switch raw[0] {
 	case '"':
@@ -189,7 +189,7 @@ func valueOf(raw []byte) any {
 	return json.Number(raw)
 }
 
-// unquote gives the text of a valid JSON string.
+// unquote returns the text of a valid JSON string.
 func unquote(raw []byte) string {
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {

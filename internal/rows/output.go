@@ -12,40 +12,40 @@ import (
 	"strings"
 )
 
-// Output is a file of results that is written row by row, in the order of the input. Close ends the file; it does not
-// close what the file is written to. After an error of Row the file is of no use.
+// Output writes a result file row by row, in the order of the input. Close completes the file but does not close the
+// underlying writer. After an error of Row the file is unusable.
 type Output interface {
 	Row(Result) error
 	Close() error
 }
 
-// Result is what became of one row.
+// Result is the result of one row.
 type Result struct {
 	Index  int
-	ID     string         // "" when the input had none
-	Values map[string]any // by column: what a Row holds, or anything that is JSON; never "index", "id" or "vector"
-	Vector []float32      // nil for results without one
+	ID     string         // "" if the input has no id
+	Values map[string]any // by column: values as in Row.Fields, or JSON-encodable; never "index", "id" or "vector"
+	Vector []float32      // nil without a vector
 }
 
-// reserved are the columns that every output has of its own.
+// reserved reports whether a column name is used by every output.
 func reserved(column string) bool { return column == "index" || column == "id" || column == "vector" }
 
 func (r Result) check() error {
 	for column := range r.Values {
 		if reserved(column) {
-			return fmt.Errorf("row %d: a value is called %q, as a column of every output is", r.Index, column)
+			return fmt.Errorf("row %d: the column name %q is reserved", r.Index, column)
 		}
 	}
 	return nil
 }
 
-// JSONLines writes a JSON object a line: index, id if there is one, the values by name, and the vector if there is one.
+// JSONLines writes one JSON object per line: index, id, values by name, and vector; id and vector only if present.
 type JSONLines struct {
 	out  *bufio.Writer
 	line []byte
 }
 
-// NewJSONLines gives a writer of JSONL.
+// NewJSONLines returns a writer of JSONL.
 func NewJSONLines(w io.Writer) *JSONLines { return &JSONLines{out: bufio.NewWriterSize(w, 64<<10)} }
 
 // Row implements Output.
@@ -95,7 +95,7 @@ func sortedNames(values map[string]any) []string {
 	return names
 }
 
-// compact appends a value as JSON without a newline.
+// compact appends a value as JSON on one line.
 func compact(out *bytes.Buffer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -106,24 +106,24 @@ func compact(out *bytes.Buffer, value any) error {
 	return nil
 }
 
-// Table writes CSV as RFC 4180 has it, with a header: index, id, and the columns it was given. A value that is missing
-// is empty; anything but a text is JSON. Vectors have no place in it.
+// Table writes CSV by RFC 4180 with a header: index, id, and the given columns. A missing value is empty; values other
+// than texts are JSON. Vectors are refused.
 //
-// Spreadsheets run what begins like a formula, so a text that begins with = + - @, their full-width forms, a tab or a
-// newline has an apostrophe put before it, unless it is a number. Everything else is written as it is.
+// A text that a spreadsheet would run as a formula gets a leading apostrophe: texts that begin with = + - @, their
+// full-width forms, a tab or a newline, except numbers.
 type Table struct {
 	out     *bufio.Writer
 	columns []string
 	line    []byte
-	err     error // of the header
+	err     error // error of the header
 }
 
-// NewTable gives a writer of CSV with the columns of all lists, each once, in their order.
+// NewTable returns a writer of CSV with the columns of all lists, without duplicates, in order.
 func NewTable(w io.Writer, lists ...[]string) *Table {
 	t := &Table{out: bufio.NewWriterSize(w, 64<<10)}
 	for _, column := range slices.Concat(lists...) {
 		if reserved(column) {
-			t.err = fmt.Errorf("a column is called %q, as one of every output is", column)
+			t.err = fmt.Errorf("the column name %q is reserved", column)
 		}
 		if !slices.Contains(t.columns, column) {
 			t.columns = append(t.columns, column)
@@ -144,7 +144,7 @@ func (t *Table) Row(r Result) error {
 		return t.err
 	}
 	if r.Vector != nil {
-		return fmt.Errorf("row %d: a vector has no place in CSV", r.Index)
+		return fmt.Errorf("row %d: CSV cannot hold a vector", r.Index)
 	}
 	for name := range r.Values {
 		if !slices.Contains(t.columns, name) {
@@ -186,11 +186,11 @@ func (t *Table) endLine() error {
 	return err
 }
 
-// formula reports whether a spreadsheet would run a text.
+// formula reports whether a spreadsheet would run a text as a formula.
 func formula(text string) bool {
 	if text == "" || !strings.ContainsRune("=+-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20", []rune(text[:min(len(text), 4)])[0]) {
 		return false
 	}
 	_, err := strconv.ParseFloat(text, 64)
-	return err != nil || strings.ContainsAny(text, "iInNxX_") // infinity and hexadecimal are numbers to Go alone
+	return err != nil || strings.ContainsAny(text, "iInNxX_") // Go parses infinity and hexadecimal numbers, spreadsheets do not
 }

@@ -34,7 +34,7 @@ func TestJSONLines(t *testing.T) {
 		require.NoError(t, w.Row(r))
 	}
 	require.NoError(t, w.Row(rows.Result{Index: 3, Vector: []float32{0.1, -2}}))
-	require.ErrorContains(t, w.Row(rows.Result{Index: 4, Values: fields{"id": 1}}), `a value is called "id"`)
+	require.ErrorContains(t, w.Row(rows.Result{Index: 4, Values: fields{"id": 1}}), `the column name "id" is reserved`)
 	require.Error(t, w.Row(rows.Result{Index: 4, Vector: []float32{float32(math.NaN())}}))
 	require.NoError(t, w.Close())
 	require.Equal(t, `{"index":0,"id":"a","n":1.50,"text":"one, \"two\"\r\nthree <b>\u0000"}
@@ -52,13 +52,13 @@ func TestTable(t *testing.T) {
 		require.NoError(t, w.Row(r))
 	}
 	require.ErrorContains(t, w.Row(rows.Result{Values: fields{"x": 1}}), `the table has no column "x"`)
-	require.ErrorContains(t, w.Row(rows.Result{Vector: []float32{1}}), "a vector has no place in CSV")
+	require.ErrorContains(t, w.Row(rows.Result{Vector: []float32{1}}), "CSV cannot hold a vector")
 	require.NoError(t, w.Close())
 	require.Equal(t, "index,id,text,n,labels\r\n0,a,\"one, \"\"two\"\"\r\nthree <b>\x00\",1.50,\r\n1,,,,\"[\"\"x\"\",\"\"<y>\"\"]\"\r\n2,'=1+1,,,\r\n", out.String())
 	all, err := csv.NewReader(&out).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, all, 4)
-	require.ErrorContains(t, rows.NewTable(io.Discard, []string{"id"}).Close(), `a column is called "id"`)
+	require.ErrorContains(t, rows.NewTable(io.Discard, []string{"id"}).Close(), `the column name "id" is reserved`)
 }
 
 func TestTable_formulas(t *testing.T) {
@@ -75,7 +75,7 @@ func TestTable_formulas(t *testing.T) {
 	}
 }
 
-// TestTable_readBack: what Table writes, Read reads.
+// TestTable_readBack reads back what Table writes.
 func TestTable_readBack(t *testing.T) {
 	t.Parallel()
 	values := fields{"a": "x;\ty\r\n\"z\"", "b": " padded ", "c": "编\x00😀"}
@@ -90,7 +90,7 @@ func TestTable_readBack(t *testing.T) {
 
 func vectors() []rows.Result {
 	return []rows.Result{
-		{Index: 0, Values: fields{"error": "it is empty"}},
+		{Index: 0, Values: fields{"error": "the row is empty"}},
 		{Index: 1, ID: "b", Vector: []float32{1, 0.5, -3}},
 		{Index: 2, Values: fields{"error": json.RawMessage(`{"code":"x"}`)}},
 		{Index: 3, ID: "d", Vector: []float32{0, 1e-30, 7}},
@@ -117,7 +117,7 @@ func TestParquet(t *testing.T) {
 	require.NoError(t, err)
 	text := func(s string) *string { return &s }
 	require.Equal(t, []line{
-		{Index: 0, Error: text("it is empty")},
+		{Index: 0, Error: text("the row is empty")},
 		{Index: 1, ID: text("b"), Vector: []float32{1, 0.5, -3}},
 		{Index: 2, Error: text(`{"code":"x"}`)},
 		{Index: 3, ID: text("d"), Vector: []float32{0, 1e-30, 7}},
@@ -130,10 +130,10 @@ func TestParquet_refused(t *testing.T) {
 		columns []string
 		result  rows.Result
 	}{
-		`a column "index" is there already`: {columns: []string{"index"}},
-		`a column "a" is there already`:     {columns: []string{"a", "a"}},
-		`there is no column "b"`:            {[]string{"a"}, rows.Result{Values: fields{"b": 1}}},
-		"there is no column for its vector": {[]string{"a"}, rows.Result{Vector: []float32{1}}},
+		`the column "index" appears twice or is reserved`: {columns: []string{"index"}},
+		`the column "a" appears twice or is reserved`:     {columns: []string{"a", "a"}},
+		`the file has no column "b"`:                      {[]string{"a"}, rows.Result{Values: fields{"b": 1}}},
+		"the file has no column for the vector":           {[]string{"a"}, rows.Result{Vector: []float32{1}}},
 	} {
 		w := rows.NewParquet(io.Discard, tt.columns, false)
 		require.ErrorContains(t, w.Row(tt.result), want)
@@ -141,8 +141,8 @@ func TestParquet_refused(t *testing.T) {
 	}
 }
 
-// TestParquet_groups: a large file has many row groups, and only one of them is ever held.
-func TestParquet_groups(t *testing.T) { // not parallel: it looks at the heap of the process
+// TestParquet_groups: a large file has many row groups, and only one is in memory at a time.
+func TestParquet_groups(t *testing.T) { // not parallel: it measures the heap of the process
 	const n, width = 24_000 / slowdown, 1_000 // 96 MB, six row groups
 	file := &counter{}
 	vector := make([]float32, width)
@@ -174,7 +174,7 @@ func TestMatrix(t *testing.T) {
 	data := out.Bytes()
 	require.Equal(t, "\x93NUMPY\x01\x00", string(data[:8]))
 	length := 10 + int(binary.LittleEndian.Uint16(data[8:]))
-	require.Zero(t, length%64, "the data begin at a multiple of 64")
+	require.Zero(t, length%64, "the data must begin at a multiple of 64")
 	require.Regexp(t, regexp.MustCompile(`^\{'descr': '<f4', 'fortran_order': False, 'shape': \(4, 3\), \} *\n$`), string(data[10:length]))
 	numbers := make([]float32, 12)
 	require.NoError(t, binary.Read(bytes.NewReader(data[length:]), binary.LittleEndian, numbers))
@@ -190,9 +190,9 @@ func TestMatrix_refused(t *testing.T) {
 	t.Parallel()
 	w := rows.NewMatrix(io.Discard, 3)
 	require.NoError(t, w.Row(rows.Result{Index: 0, Vector: []float32{1, 2}}))
-	require.ErrorContains(t, w.Row(rows.Result{Index: 2}), "row 2 comes as row 1")
-	require.ErrorContains(t, w.Row(rows.Result{Index: 1, Vector: []float32{1}}), "the vector of row 1 has 1 numbers, those before it 2")
-	require.ErrorContains(t, w.Close(), "the matrix has 1 rows of 3")
+	require.ErrorContains(t, w.Row(rows.Result{Index: 2}), "row 2 written as row 1")
+	require.ErrorContains(t, w.Row(rows.Result{Index: 1, Vector: []float32{1}}), "the vector of row 1 has 1 numbers, earlier vectors have 2")
+	require.ErrorContains(t, w.Close(), "the matrix has 1 of 3 rows")
 
 	var out bytes.Buffer
 	w = rows.NewMatrix(&out, 1)
@@ -201,11 +201,11 @@ func TestMatrix_refused(t *testing.T) {
 	require.Contains(t, out.String(), "(1, 0)")
 }
 
-// TestPython: the libraries that people open these files with read them. It needs python3 with numpy and pyarrow.
+// TestPython reads the files with numpy and pyarrow. It needs python3 with both.
 func TestPython(t *testing.T) {
 	t.Parallel()
 	if err := exec.CommandContext(t.Context(), "python3", "-c", "import numpy, pyarrow.parquet").Run(); err != nil {
-		t.Skip("no python3 with numpy and pyarrow on this machine")
+		t.Skip("python3 with numpy and pyarrow is not installed")
 	}
 	folder := t.TempDir()
 	write := func(name string, open func(io.Writer) rows.Output) {

@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// Up to slow records a second each is written at once; from fast on a write waits mostPatience for others.
+	// Below slow records per second each record is written at once; from fast on, a write waits for mostPatience.
 	slow, fast   = 1_000, 4_000
 	mostPatience = 25 * time.Millisecond
-	// recent is how far back a pace remembers, about.
+	// recent is the averaging time of a pace.
 	recent = 250 * time.Millisecond
 )
 
-// Pace knows how fast records come to all journals that share it, and so how long a write should wait for others to join
-// it: what writes cost is their sum, however many journals they go to. The zero value is ready, and safe for concurrent use.
+// Pace measures the rate of records over all journals that share it, and derives how long a write should wait for more
+// records: the cost of writes is their total number. The zero value is ready; it is safe for concurrent use.
 type Pace struct {
 	mu   sync.Mutex
-	rate float64 // records a second, the newest counting most
+	rate float64 // records per second, exponentially weighted
 	at   time.Time
 }
 
-// wrote notes a write of n records.
+// wrote counts a write of n records.
 func (p *Pace) wrote(now time.Time, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,7 +30,7 @@ func (p *Pace) wrote(now time.Time, n int) {
 	p.rate += float64(n) / recent.Seconds()
 }
 
-// patience is how long the next write should wait.
+// patience returns how long the next write should wait.
 func (p *Pace) patience(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,7 +38,7 @@ func (p *Pace) patience(now time.Time) time.Duration {
 	return patience(p.rate)
 }
 
-// fade forgets what was long ago.
+// fade reduces the weight of old records.
 func (p *Pace) fade(now time.Time) {
 	if since := now.Sub(p.at); since > 0 {
 		p.rate *= math.Exp(-since.Seconds() / recent.Seconds())
@@ -46,7 +46,7 @@ func (p *Pace) fade(now time.Time) {
 	}
 }
 
-// patience grows evenly from nothing at slow to mostPatience at fast.
+// patience grows linearly from 0 at slow to mostPatience at fast.
 func patience(rate float64) time.Duration {
 	share := (rate - slow) / (fast - slow)
 	return time.Duration(min(max(share, 0), 1) * float64(mostPatience))

@@ -8,37 +8,37 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// A row group is held in memory until it is written: so many rows, or so many bytes of values, and one row more.
+// Limits of a row group, which is held in memory: rows, or bytes of values. The last row may exceed them.
 const (
 	groupRows  = 10_000
 	groupBytes = 16 << 20
 )
 
-// Parquet writes a Parquet file with the columns index (int64), id (optional text), those it was given (optional
-// texts; what is no text is JSON), and vector (optional list of float32) if it was asked for. Its readers see the columns by the
-// alphabet. It holds one row group.
+// Parquet writes a Parquet file with the columns index (int64), id (optional text), the given columns (optional text;
+// other values are JSON), and optionally vector (optional list of float32). Readers see the columns in alphabetical
+// order. It holds one row group in memory.
 type Parquet struct {
 	out     *parquet.GenericWriter[any]
 	columns []column
-	vector  int // index of the leaf of vectors; -1 without one
-	rows    int // of the row group, and its bytes
+	vector  int // leaf index of the vectors; -1 without vectors
+	rows    int // rows and bytes in the current row group
 	bytes   int
-	err     error // of what it was given
+	err     error // error of NewParquet
 }
 
-// column is a leaf of text.
+// column is a text leaf.
 type column struct {
 	name string
 	leaf int
 }
 
-// NewParquet gives a writer of a Parquet file with columns of texts, and one of vectors if that is asked for.
+// NewParquet returns a writer of a Parquet file with the given text columns and, if asked for, vectors.
 func NewParquet(w io.Writer, columns []string, vectors bool) *Parquet {
 	p := &Parquet{vector: -1}
 	group := parquet.Group{"index": parquet.Leaf(parquet.Int64Type), "id": parquet.Optional(parquet.String())}
 	for _, name := range columns {
 		if reserved(name) || group[name] != nil {
-			p.err = fmt.Errorf("a column %q is there already", name)
+			p.err = fmt.Errorf("the column %q appears twice or is reserved", name)
 			continue
 		}
 		group[name] = parquet.Optional(parquet.String())
@@ -90,17 +90,17 @@ func (p *Parquet) fits(r Result) error {
 		return err
 	}
 	if r.Vector != nil && p.vector < 0 {
-		return fmt.Errorf("row %d: there is no column for its vector", r.Index)
+		return fmt.Errorf("row %d: the file has no column for the vector", r.Index)
 	}
 	for name := range r.Values {
 		if !slices.ContainsFunc(p.columns, func(c column) bool { return c.name == name }) {
-			return fmt.Errorf("row %d: there is no column %q", r.Index, name)
+			return fmt.Errorf("row %d: the file has no column %q", r.Index, name)
 		}
 	}
 	return nil
 }
 
-// value is what a row has in a column that is no vector.
+// value returns the value of a row in a text column.
 func (p *Parquet) value(r Result, c column) parquet.Value {
 	text, there := r.ID, r.ID != ""
 	switch c.name {
@@ -118,7 +118,7 @@ func (p *Parquet) value(r Result, c column) parquet.Value {
 	return parquet.ByteArrayValue([]byte(text)).Level(0, 1, c.leaf)
 }
 
-// appendVector gives a vector its levels: a list that is null has definition level 0, an empty one 1.
+// appendVector encodes a vector: a null list has definition level 0, an empty list 1.
 func (p *Parquet) appendVector(row parquet.Row, vector []float32) parquet.Row {
 	switch {
 	case p.vector < 0:

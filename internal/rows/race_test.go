@@ -2,5 +2,5 @@
 
 package rows_test
 
-// slowdown is by how much the tests of memory do less: the race detector makes them ten times slower.
+// slowdown reduces the size of memory tests, because the race detector makes them ten times slower.
 const slowdown = 10

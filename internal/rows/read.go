@@ -14,37 +14,37 @@ import (
 )
 
 const (
-	// maxRowBytes is how large a row may be.
+	// maxRowBytes is the maximum size of a row.
 	maxRowBytes = 16 << 20
-	// maxRows is how many rows a file may have.
+	// maxRows is the maximum number of rows in a file.
 	maxRows = 5_000_000
-	// maxID is how long an id may be, in bytes.
+	// maxID is the maximum length of an id in bytes.
 	maxID = 512
 )
 
-// Row is one row of an input, good or bad. A line of an OpenAI batch has the fields of its body.
+// Row is a valid or bad row of an input. A line of an OpenAI batch has the fields of its body.
 type Row struct {
-	Index  int            // from 0, over all rows, bad ones too
-	Line   int            // of the file, from 1, where it begins; 0 when it came inline
-	ID     string         // the input's own: its field "id" or "custom_id"; "" when it has none
-	Fields map[string]any // by column: string, json.Number, bool, nil, or a json.RawMessage for objects and arrays. A text alone is {"text": …}
-	Bad    string         // why it is no row; "" is good
+	Index  int            // from 0, counting bad rows too
+	Line   int            // first line in the file, from 1; 0 for inline rows
+	ID     string         // the field "id" or "custom_id"; "" without id
+	Fields map[string]any // by column: string, json.Number, bool, nil, or a json.RawMessage for objects and arrays. A text is {"text": …}
+	Bad    string         // what is wrong with the row; "" for a valid row
 }
 
-// ReadOptions say what is known of a file. The zero value finds everything out.
+// ReadOptions describe a file. The zero value detects everything.
 type ReadOptions struct {
-	Format      Format            // "": by content type, name and first bytes
-	Name        string            // of the file
-	ContentType string            // as it was sent, with its charset
-	Columns     map[string]string // by their name, ours
+	Format      Format            // "" detects it by content type, name and first bytes
+	Name        string            // file name
+	ContentType string            // as sent, with charset
+	Columns     map[string]string // new names of columns, by their name in the file
 
-	rowBytes, rows int // limits of tests; 0: maxRowBytes, maxRows
+	rowBytes, rows int // limits for tests; 0 means maxRowBytes, maxRows
 }
 
-// Read gives the rows of a file to visit, in order, and stops at the first error of visit. A file without rows, with more than
-// maxRows, or of a form that gives no rows at all is a *task.Error; rows before the fault have then been visited.
+// Read calls visit for each row of a file, in order, and stops at its first error. A file without rows, with too many
+// rows, or in an unknown form gives a *task.Error; visit has then seen the rows before the error.
 func Read(ctx context.Context, in io.Reader, opts ReadOptions, visit func(Row) error) error {
-	_, params, _ := mime.ParseMediaType(opts.ContentType) // what cannot be read declares nothing
+	_, params, _ := mime.ParseMediaType(opts.ContentType) // an invalid type declares nothing
 	text := newDecoder(in, params["charset"])
 	r := newReader(ctx, opts, visit)
 	r.text, r.in = text, bufio.NewReaderSize(text, 64<<10)
@@ -60,12 +60,12 @@ func Read(ctx context.Context, in io.Reader, opts ReadOptions, visit func(Row) e
 	case JSONL:
 		err = r.lines()
 	default:
-		return task.Errorf(task.Invalid, "the format %q is not known; known: jsonl, json, csv, tsv", format)
+		return task.Errorf(task.Invalid, "unknown format %q; known: jsonl, json, csv, tsv", format)
 	}
 	return r.end(err)
 }
 
-// ReadInline does the same with rows that came in the request.
+// ReadInline is Read for rows that are part of the request.
 func ReadInline(ctx context.Context, rows []json.RawMessage, opts ReadOptions, visit func(Row) error) error {
 	r := newReader(ctx, opts, visit)
 	for _, raw := range rows {
@@ -86,12 +86,12 @@ type reader struct {
 	opts  ReadOptions
 	visit func(Row) error
 	text  *decoder
-	in    *bufio.Reader // of text
-	line  int           // that is read now
-	index int           // of the next row
+	in    *bufio.Reader // reads text
+	line  int           // current line
+	index int           // index of the next row
 
 	seed maphash.Seed
-	ids  map[uint64]int32 // by hash, where an id was used first. That one of a million ids is taken for another's has a chance of one in thirty million
+	ids  map[uint64]int32 // first use of an id, by hash; a million ids collide with a probability of one in thirty million
 }
 
 func newReader(ctx context.Context, opts ReadOptions, visit func(Row) error) *reader {
@@ -99,18 +99,18 @@ func newReader(ctx context.Context, opts ReadOptions, visit func(Row) error) *re
 	return &reader{ctx: ctx, opts: opts, visit: visit, seed: maphash.MakeSeed(), ids: map[uint64]int32{}}
 }
 
-// emit numbers a row and hands it over.
+// emit numbers a row and passes it to visit.
 func (r *reader) emit(row Row) error {
 	if err := context.Cause(r.ctx); err != nil {
 		return err
 	}
 	if r.index >= r.opts.rows {
-		return task.Errorf(task.TooLarge, "there are more than %d rows, the limit of one task; send them as several", r.opts.rows)
+		return task.Errorf(task.TooLarge, "the input has more than %d rows, the limit of a task; split it into several tasks", r.opts.rows)
 	}
 	row.Index = r.index
 	r.index++
 	if row.Bad == "" {
-		row.Bad = r.twice(row)
+		row.Bad = r.checkID(row)
 	}
 	if row.Bad != "" {
 		row.Fields = nil
@@ -118,13 +118,13 @@ func (r *reader) emit(row Row) error {
 	return r.visit(row)
 }
 
-// twice says where the id of a row was used before; "" when it was not.
-func (r *reader) twice(row Row) string {
+// checkID returns what is wrong with the id of a row; "" if nothing. Ids must be unique.
+func (r *reader) checkID(row Row) string {
 	if row.ID == "" {
 		return ""
 	}
 	if len(row.ID) > maxID {
-		return fmt.Sprintf("its id has %d bytes; at most %d are allowed", len(row.ID), maxID)
+		return fmt.Sprintf("the id has %d bytes, the limit is %d", len(row.ID), maxID)
 	}
 	place, what := row.Line, "line"
 	if place == 0 {
@@ -132,7 +132,7 @@ func (r *reader) twice(row Row) string {
 	}
 	hash := maphash.String(r.seed, row.ID)
 	if first, used := r.ids[hash]; used {
-		return fmt.Sprintf("the id %q was used in %s %d", row.ID, what, first)
+		return fmt.Sprintf("the id %q is already used in %s %d", row.ID, what, first)
 	}
 	r.ids[hash] = int32(min(place, 1<<31-1))
 	return ""
@@ -142,13 +142,13 @@ func (r *reader) tooLong(length int) string {
 	if length <= r.opts.rowBytes {
 		return ""
 	}
-	return fmt.Sprintf("the row has %d bytes; at most %d are allowed", length, r.opts.rowBytes)
+	return fmt.Sprintf("the row has %d bytes, the limit is %d", length, r.opts.rowBytes)
 }
 
-// end is what becomes of a reading: a file without rows is a mistake.
+// end refuses an input without rows.
 func (r *reader) end(err error) error {
 	if err == nil && r.index == 0 {
-		return task.Errorf(task.Invalid, "there are no rows; send at least one")
+		return task.Errorf(task.Invalid, "the input has no rows; send at least one")
 	}
 	return err
 }

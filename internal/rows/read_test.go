@@ -77,10 +77,10 @@ func TestRead(t *testing.T) {
 			opts: rows.ReadOptions{Format: rows.JSONL},
 			want: []rows.Row{
 				good(0, 1, "", fields{"text": json.Number("1")}),
-				bad(1, 2, "it is not JSON: unexpected end of JSON input, at byte 8"),
-				bad(2, 3, "a row is an object or a text, this is an array"), bad(3, 4, "a row is an object or a text, this is a number"),
-				bad(4, 5, "a row is an object or a text, this is null"), bad(5, 6, "a row is an object or a text, this is true or false"),
-				bad(6, 7, `the field "a" is there twice`), bad(7, 8, "its id is neither a text nor a number"), good(8, 9, "", fields{}),
+				bad(1, 2, "the row is not JSON: unexpected end of JSON input, at byte 8"),
+				bad(2, 3, "a row must be an object or a text, not an array"), bad(3, 4, "a row must be an object or a text, not a number"),
+				bad(4, 5, "a row must be an object or a text, not null"), bad(5, 6, "a row must be an object or a text, not true or false"),
+				bad(6, 7, `the field "a" appears twice`), bad(7, 8, `the field "id" must be a text or a number`), good(8, 9, "", fields{}),
 			},
 		},
 		"ids": {
@@ -88,8 +88,8 @@ func TestRead(t *testing.T) {
 			want: []rows.Row{
 				good(0, 1, "7", fields{"id": json.Number("7")}), good(1, 2, "c", fields{"custom_id": "c"}),
 				good(2, 3, "d", fields{"id": "", "custom_id": "d"}),
-				{Index: 3, Line: 4, ID: "7", Bad: `the id "7" was used in line 1`},
-				{Index: 4, Line: 5, ID: strings.Repeat("x", 513), Bad: "its id has 513 bytes; at most 512 are allowed"},
+				{Index: 3, Line: 4, ID: "7", Bad: `the id "7" is already used in line 1`},
+				{Index: 4, Line: 5, ID: strings.Repeat("x", 513), Bad: "the id has 513 bytes, the limit is 512"},
 			},
 		},
 		"OpenAI batch": {
@@ -107,35 +107,35 @@ func TestRead(t *testing.T) {
 			opts: rows.ReadOptions{Columns: map[string]string{"sku": "id", "beschreibung": "text", "text": "body"}},
 			want: []rows.Row{
 				good(0, 1, "a", fields{"id": "a", "text": "x", "rest": json.Number("1")}), good(1, 2, "", fields{"body": "alone"}),
-				bad(2, 3, `the field "id" is there twice`),
+				bad(2, 3, `the field "id" appears twice`),
 			},
 		},
 		"a row that is too long": {
 			text: "\"ok\"\n\"" + strings.Repeat("x", 200_000) + "\"\n\"next\"\n\"" + strings.Repeat("y", 98) + "\"",
 			opts: rows.ReadOptions{}.Within(100, 0),
 			want: []rows.Row{
-				good(0, 1, "", fields{"text": "ok"}), bad(1, 2, "the row has 200003 bytes; at most 100 are allowed"),
+				good(0, 1, "", fields{"text": "ok"}), bad(1, 2, "the row has 200003 bytes, the limit is 100"),
 				good(2, 3, "", fields{"text": "next"}), good(3, 4, "", fields{"text": strings.Repeat("y", 98)}),
 			},
 		},
 		"a line that is not UTF-8": {
 			text: "\"grün\"\n\"gr\xFCn\"\n\"ok\"\n" + strings.Repeat("\"žluťoučký kůň\"\n", 100),
 			want: append([]rows.Row{
-				good(0, 1, "", fields{"text": "grün"}), bad(1, 2, "it is not UTF-8, as the file is elsewhere"), good(2, 3, "", fields{"text": "ok"}),
+				good(0, 1, "", fields{"text": "grün"}), bad(1, 2, "the row is not valid UTF-8, unlike the rest of the file"), good(2, 3, "", fields{"text": "ok"}),
 			}, texts(3, 4, 100, "žluťoučký kůň")...),
 		},
 		"array": {
 			text: "\n [ {\"id\":\"a\",\n \"text\":\"[x], }\\\"\"} ,\n\"two\"\n,\n,[3],{\"a\":}, {\"b\":2}}\n, \"end\",\n]\n ",
 			want: []rows.Row{
 				good(0, 2, "a", fields{"id": "a", "text": `[x], }"`}), good(1, 4, "", fields{"text": "two"}),
-				bad(2, 6, "there is nothing between two commas"), bad(3, 6, "a row is an object or a text, this is an array"),
-				bad(4, 6, "it is not JSON: invalid character '}' looking for beginning of value, at byte 6"),
-				bad(5, 6, "it is not JSON: invalid character '}' after top-level value, at byte 8"), good(6, 7, "", fields{"text": "end"}),
+				bad(2, 6, "the row is empty: two commas without a value between them"), bad(3, 6, "a row must be an object or a text, not an array"),
+				bad(4, 6, "the row is not JSON: invalid character '}' looking for beginning of value, at byte 6"),
+				bad(5, 6, "the row is not JSON: invalid character '}' after top-level value, at byte 8"), good(6, 7, "", fields{"text": "end"}),
 			},
 		},
 		"array with an element that is too long": {
 			text: `["a","` + strings.Repeat("x,]", 200) + `","b"]`, opts: rows.ReadOptions{}.Within(100, 0),
-			want: []rows.Row{good(0, 1, "", fields{"text": "a"}), bad(1, 1, "the row has 602 bytes; at most 100 are allowed"), good(2, 1, "", fields{"text": "b"})},
+			want: []rows.Row{good(0, 1, "", fields{"text": "a"}), bad(1, 1, "the row has 602 bytes, the limit is 100"), good(2, 1, "", fields{"text": "b"})},
 		},
 		"array that is named JSONL": {
 			text: `["a"]`, opts: rows.ReadOptions{Name: "x.jsonl"}, want: []rows.Row{good(0, 1, "", fields{"text": "a"})},
@@ -150,10 +150,10 @@ func TestRead(t *testing.T) {
 		"ragged rows": {
 			text: "a,b\n1\n1,2,3\n1,\"x\"y\n1,2\n,\n3,\"open\n,4\n",
 			want: []rows.Row{
-				bad(0, 2, "it has 1 fields and the header 2"), bad(1, 3, "it has 3 fields and the header 2"),
-				bad(2, 4, "field 2 goes on after its closing quote; a quote inside a quoted field is written twice"),
+				bad(0, 2, "the row has 1 fields, the header has 2"), bad(1, 3, "the row has 3 fields, the header has 2"),
+				bad(2, 4, "field 2 continues after its closing quote; write a quote inside a quoted field twice"),
 				good(3, 5, "", fields{"a": "1", "b": "2"}), good(4, 6, "", fields{"a": "", "b": ""}),
-				bad(5, 7, "a quote in it is never closed, so all up to line 9 is one field"),
+				bad(5, 7, "a quote in the row is not closed, so everything up to line 9 is one field"),
 			},
 		},
 		"semicolons, with commas in the text": {
@@ -175,12 +175,12 @@ func TestRead(t *testing.T) {
 			text: " sku ,Beschreibung\na,x\na,y\n", opts: rows.ReadOptions{Columns: map[string]string{"sku": "id", "Beschreibung": "text"}},
 			want: []rows.Row{
 				good(0, 2, "a", fields{"id": "a", "text": "x"}),
-				{Index: 1, Line: 3, ID: "a", Bad: `the id "a" was used in line 2`},
+				{Index: 1, Line: 3, ID: "a", Bad: `the id "a" is already used in line 2`},
 			},
 		},
 		"a table's row that is too long": {
 			text: "a,b\n1,\"" + strings.Repeat("x\n", 100) + "\"\n1,2\n", opts: rows.ReadOptions{}.Within(50, 0),
-			want: []rows.Row{bad(0, 2, "the row has 204 bytes; at most 50 are allowed"), good(1, 103, "", fields{"a": "1", "b": "2"})},
+			want: []rows.Row{bad(0, 2, "the row has 204 bytes, the limit is 50"), good(1, 103, "", fields{"a": "1", "b": "2"})},
 		},
 		"control characters in a table": {
 			text: "a,b\n\x00\x01\x1b,\"" + string(control) + "\"\n", want: []rows.Row{good(0, 2, "", fields{"a": "\x00\x01\x1b", "b": string(control)})},
@@ -253,7 +253,7 @@ func TestRead_damagedGBK(t *testing.T) {
 	require.NoError(t, err)
 	got, err := read(t, data+"3,\xff\xff\n4,x\n", rows.ReadOptions{})
 	require.NoError(t, err)
-	require.Equal(t, bad(20, 22, "it holds bytes that are not gb18030, as the file is elsewhere"), got[20])
+	require.Equal(t, bad(20, 22, "the row contains bytes that are not gb18030, unlike the rest of the file"), got[20])
 	require.Equal(t, fields{"编号": "4", "评论": "x"}, got[21].Fields)
 }
 
@@ -265,23 +265,23 @@ func TestRead_refused(t *testing.T) {
 		code task.Code
 		want string
 	}{
-		"nothing":             {"", rows.ReadOptions{}, task.Invalid, "there are no rows; send at least one"},
-		"white space":         {" \n\n", rows.ReadOptions{}, task.Invalid, "there are no rows; send at least one"},
-		"empty array":         {"[ ]", rows.ReadOptions{}, task.Invalid, "there are no rows; send at least one"},
-		"header alone":        {"a,b\n", rows.ReadOptions{}, task.Invalid, "there are no rows; send at least one"},
-		"empty table":         {"", rows.ReadOptions{Name: "a.csv"}, task.Invalid, "there are no rows; send at least one"},
+		"nothing":             {"", rows.ReadOptions{}, task.Invalid, "the input has no rows; send at least one"},
+		"white space":         {" \n\n", rows.ReadOptions{}, task.Invalid, "the input has no rows; send at least one"},
+		"empty array":         {"[ ]", rows.ReadOptions{}, task.Invalid, "the input has no rows; send at least one"},
+		"header alone":        {"a,b\n", rows.ReadOptions{}, task.Invalid, "the input has no rows; send at least one"},
+		"empty table":         {"", rows.ReadOptions{Name: "a.csv"}, task.Invalid, "the input has no rows; send at least one"},
 		"column twice":        {"a,b,a\n1,2,3\n", rows.ReadOptions{}, task.Invalid, `columns 1 and 3 of the header are both called "a"; rename one of them`},
 		"column made twice":   {"a,b\n1,2\n", rows.ReadOptions{Columns: map[string]string{"a": "b"}}, task.Invalid, `columns 1 and 2 of the header are both called "b"; rename one of them`},
-		"column without name": {"a,,c\n1,2,3\n", rows.ReadOptions{}, task.Invalid, "column 2 of 3 has no name in the header; give it one, or leave the column out"},
+		"column without name": {"a,,c\n1,2,3\n", rows.ReadOptions{}, task.Invalid, "column 2 of 3 has no name in the header; name it or remove it"},
 		"unknown column":      {"titel,b\n1,2\n", rows.ReadOptions{Columns: map[string]string{"title": "text"}}, task.Invalid, `columns: unknown column "title"; did you mean "titel"?`},
-		"header that is cut":  {"a,\"b\n1,2\n", rows.ReadOptions{Format: rows.CSV}, task.Invalid, "the header in line 1 cannot be read: a quote in it is never closed, so all up to line 3 is one field"},
-		"array without end":   {"[\"a\",\n\"b\"", rows.ReadOptions{}, task.Invalid, "the file is no JSON array: its array has no end (line 2)"},
-		"after the array":     {"[\"a\"]\n{}", rows.ReadOptions{}, task.Invalid, "the file is no JSON array: something follows its array (line 2)"},
-		"not an array":        {"{}", rows.ReadOptions{Format: rows.JSON}, task.Invalid, "the file is no JSON array: it does not begin with [ (line 1)"},
+		"header that is cut":  {"a,\"b\n1,2\n", rows.ReadOptions{Format: rows.CSV}, task.Invalid, "the header in line 1 cannot be read: a quote in the row is not closed, so everything up to line 3 is one field"},
+		"array without end":   {"[\"a\",\n\"b\"", rows.ReadOptions{}, task.Invalid, "the file is not a JSON array: the closing ] is missing (line 2)"},
+		"after the array":     {"[\"a\"]\n{}", rows.ReadOptions{}, task.Invalid, "the file is not a JSON array: data follows the array (line 2)"},
+		"not an array":        {"{}", rows.ReadOptions{Format: rows.JSON}, task.Invalid, "the file is not a JSON array: it must begin with [ (line 1)"},
 		"workbook":            {"PK\x03\x04...", rows.ReadOptions{Name: "a.csv"}, task.WrongMedia, "the file is a ZIP archive, such as an Excel workbook; send it as text: CSV, TSV, JSONL or a JSON array"},
-		"prose":               {"Dear Sir\nor Madam\n", rows.ReadOptions{}, task.WrongMedia, "the file is neither JSON nor a table with two columns; name it .csv or .jsonl, or say its content type"},
-		"unknown format":      {"x", rows.ReadOptions{Format: "xml"}, task.Invalid, `the format "xml" is not known; known: jsonl, json, csv, tsv`},
-		"too many":            {"1\n2\n3\n", rows.ReadOptions{Format: rows.JSONL}.Within(0, 2), task.TooLarge, "there are more than 2 rows, the limit of one task; send them as several"},
+		"prose":               {"Dear Sir\nor Madam\n", rows.ReadOptions{}, task.WrongMedia, "the file is neither JSON nor a table with two columns; name it .csv or .jsonl, or set its content type"},
+		"unknown format":      {"x", rows.ReadOptions{Format: "xml"}, task.Invalid, `unknown format "xml"; known: jsonl, json, csv, tsv`},
+		"too many":            {"1\n2\n3\n", rows.ReadOptions{Format: rows.JSONL}.Within(0, 2), task.TooLarge, "the input has more than 2 rows, the limit of a task; split it into several tasks"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -325,13 +325,14 @@ func TestReadInline(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []rows.Row{
 		good(0, 0, "a", fields{"id": "a", "x": json.Number("1")}), good(1, 0, "", fields{"text": "two"}),
-		{Index: 2, ID: "a", Bad: `the id "a" was used in row 0`},
-		bad(3, 0, "it is not JSON: unexpected end of JSON input, at byte 4"), bad(4, 0, "the row has 101 bytes; at most 100 are allowed"),
+		{Index: 2, ID: "a", Bad: `the id "a" is already used in row 0`},
+		bad(3, 0, "the row is not JSON: unexpected end of JSON input, at byte 4"), bad(4, 0, "the row has 101 bytes, the limit is 100"),
 	}, got)
-	require.ErrorContains(t, rows.ReadInline(t.Context(), nil, rows.ReadOptions{}, nil), "there are no rows")
+	require.ErrorContains(t, rows.ReadInline(t.Context(), nil, rows.ReadOptions{}, nil), "the input has no rows")
 }
 
-// FuzzRead: whatever a file holds, its rows are numbered without a gap, and each is good or bad; good ones survive being written.
+// FuzzRead: rows of any file have consecutive indexes, each is valid or bad, and valid rows survive writing and
+// reading.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		"{\"id\":\"a\"}\n\"b\"\n", `[{"a":[1,{}]},"x",]`, "a,b\n1,\"2\n3\"\n", "a\tb\n1\t2", "\xff\xfea\x00,\x00b\x00", "\xef\xbb\xbf[]", "{\"a\":\"\\ud800\"}", "a;b\r1;\xb0\xa1",

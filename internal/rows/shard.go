@@ -8,15 +8,15 @@ import (
 	"io"
 )
 
-// Shard is neighbouring rows of a normalised file, which one activity works on.
+// Shard is a range of rows of a normalized file, processed by one activity.
 type Shard struct {
-	From  int   `json:"from"` // index of its first row
-	To    int   `json:"to"`   // index after its last row
+	From  int   `json:"from"` // index of the first row
+	To    int   `json:"to"`   // index after the last row
 	Start int64 `json:"start"`
-	End   int64 `json:"end"` // the bytes from Start up to End are its rows
+	End   int64 `json:"end"` // byte range [Start, End) in the file
 }
 
-// Size is how much a shard may hold. A row that is larger alone is a shard of its own.
+// Size limits a shard. A single row over the limit forms a separate shard.
 type Size struct {
 	Rows  int
 	Bytes int64
@@ -26,8 +26,8 @@ func (s Size) holds(shard Shard) bool {
 	return shard.To-shard.From <= s.Rows && shard.End-shard.Start <= s.Bytes
 }
 
-// Writer writes normalised rows, one JSON object a line, and notes where they can be cut. It keeps 32 bytes a piece
-// and a buffer of one row.
+// Writer writes normalized rows, one JSON object per line, and records where the file can be split. It keeps 32 bytes
+// per piece and a buffer of one row.
 type Writer struct {
 	out    *bufio.Writer
 	size   Size
@@ -36,13 +36,13 @@ type Writer struct {
 	line   bytes.Buffer
 }
 
-// NewWriter gives a writer whose pieces are of at most a size. Pieces should be small, about a tenth of a shard: Tail
-// joins them.
+// NewWriter returns a writer with pieces of at most the given size. Pieces should be small, about a tenth of a shard;
+// Tail joins them.
 func NewWriter(w io.Writer, piece Size) *Writer {
 	return &Writer{out: bufio.NewWriterSize(w, 64<<10), size: piece}
 }
 
-// normal is a row as a normalised file holds it.
+// normal is a row in a normalized file.
 type normal struct {
 	Index  int             `json:"index"`
 	Line   int             `json:"line,omitempty"`
@@ -51,10 +51,10 @@ type normal struct {
 	Fields json.RawMessage `json:"fields,omitempty"`
 }
 
-// Write appends a row. Rows come in the order of their index, from 0, without a gap.
+// Write appends a row. Row indexes must be consecutive from 0.
 func (w *Writer) Write(row Row) error {
 	if row.Index != w.rows() {
-		return fmt.Errorf("row %d written after %d rows", row.Index, w.rows())
+		return fmt.Errorf("row %d written out of order, want row %d", row.Index, w.rows())
 	}
 	w.line.Reset()
 	encoder := json.NewEncoder(&w.line)
@@ -84,14 +84,14 @@ func (w *Writer) rows() int {
 	return w.pieces[len(w.pieces)-1].To
 }
 
-// cut puts a row into the last piece, or a new one.
+// cut adds a row to the last piece, or to a new piece.
 func (w *Writer) cut(length int64) {
 	row := Shard{From: w.rows(), To: w.rows() + 1, Start: w.end, End: w.end + length}
 	w.end = row.End
 	w.pieces = join(w.pieces, row, w.size)
 }
 
-// join puts a piece into the last shard if that stays within a size, or else after it.
+// join merges a piece into the last shard within the size limit, or appends it.
 func join(shards []Shard, piece Shard, size Size) []Shard {
 	if n := len(shards); n > 0 {
 		joined := Shard{From: shards[n-1].From, To: piece.To, Start: shards[n-1].Start, End: piece.End}
@@ -103,15 +103,15 @@ func join(shards []Shard, piece Shard, size Size) []Shard {
 	return append(shards, piece)
 }
 
-// Flush writes what is buffered. The pieces before it are then all in the file.
+// Flush writes buffered rows. All pieces are then in the file.
 func (w *Writer) Flush() error { return w.out.Flush() }
 
-// Pieces gives the pieces of what was written.
+// Pieces returns the pieces written so far.
 func (w *Writer) Pieces() []Shard { return w.pieces }
 
-// Tail joins pieces to shards of at most a size, which become smaller towards the end: none is more than half of
-// what each of width workers has left to do. So a slow shard at the end keeps a run from ending for a short time
-// only. The smallest are single pieces.
+// Tail joins pieces to shards of at most the given size. Shards become smaller towards the end: each is at most half
+// of what each of width workers still has to do, so that a slow last shard delays the end only briefly. The smallest
+// shards are single pieces.
 func Tail(pieces []Shard, most Size, width int) []Shard {
 	if len(pieces) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func Tail(pieces []Shard, most Size, width int) []Shard {
 	for i, piece := range pieces {
 		before := len(shards)
 		shards = join(shards, piece, size)
-		if len(shards) > before { // a new one begins with this piece
+		if len(shards) > before { // a new shard begins with this piece
 			size = Size{
 				Rows:  min(most.Rows, (end.To-pieces[i].From)/share),
 				Bytes: min(most.Bytes, (end.End-pieces[i].Start)/int64(share)),
@@ -133,21 +133,21 @@ func Tail(pieces []Shard, most Size, width int) []Shard {
 	return shards
 }
 
-// Read gives the rows of a shard from its bytes of the normalised file.
+// Read returns the rows of a shard from its bytes of the normalized file.
 func (s Shard) Read(data []byte) ([]Row, error) {
 	rows := make([]Row, 0, s.To-s.From)
 	for line := range bytes.Lines(data) {
 		row, err := denormal(line)
 		if err == nil && row.Index != s.From+len(rows) {
-			err = fmt.Errorf("it is row %d", row.Index)
+			err = fmt.Errorf("found row %d", row.Index)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("row %d of the normalised file: %w", s.From+len(rows), err)
+			return nil, fmt.Errorf("row %d of the normalized file: %w", s.From+len(rows), err)
 		}
 		rows = append(rows, row)
 	}
 	if len(rows) != s.To-s.From {
-		return nil, fmt.Errorf("rows %d to %d of the normalised file: there are %d", s.From, s.To, len(rows))
+		return nil, fmt.Errorf("rows %d to %d of the normalized file: found %d rows", s.From, s.To, len(rows))
 	}
 	return rows, nil
 }

@@ -20,7 +20,7 @@ func TestShards(t *testing.T) {
 	t.Parallel()
 	want := []rows.Row{
 		good(0, 1, "a", fields{"id": "a", "text": "<b>\x00\u2028", "n": json.Number("1.50"), "no": nil, "yes": true}),
-		bad(1, 2, "it is empty"), good(2, 3, "", fields{}),
+		bad(1, 2, "the row is empty"), good(2, 3, "", fields{}),
 		good(3, 4, "b", fields{"messages": json.RawMessage(`[{"b":1,"a":"<"}]`)}),
 		good(4, 5, "", fields{"text": strings.Repeat("x", 300)}), good(5, 0, "", fields{"text": "inline"}),
 	}
@@ -29,7 +29,7 @@ func TestShards(t *testing.T) {
 	for _, row := range want {
 		require.NoError(t, w.Write(row))
 	}
-	require.Error(t, w.Write(want[0]), "rows come in order")
+	require.Error(t, w.Write(want[0]), "rows must be in order")
 	require.NoError(t, w.Flush())
 	var got []rows.Row
 	var cut [][2]int
@@ -45,13 +45,13 @@ func TestShards(t *testing.T) {
 	_, err := w.Pieces()[0].Read(out.Bytes()[:w.Pieces()[0].End-5])
 	require.Error(t, err)
 	_, err = w.Pieces()[0].Read(nil)
-	require.ErrorContains(t, err, "there are 0")
+	require.ErrorContains(t, err, "found 0 rows")
 	_, err = w.Pieces()[0].Read(out.Bytes()[w.Pieces()[1].Start:w.Pieces()[1].End])
-	require.ErrorContains(t, err, "it is row 2")
+	require.ErrorContains(t, err, "found row 2")
 
 	old, err := rows.Shard{To: 1}.Read([]byte(`{"index":0,"line":1,"id":"b","url":"/v1/x","fields":{"text":"y"}}` + "\n"))
 	require.NoError(t, err)
-	require.Equal(t, []rows.Row{good(0, 1, "b", fields{"text": "y"})}, old, "written when the address of a batch was kept")
+	require.Equal(t, []rows.Row{good(0, 1, "b", fields{"text": "y"})}, old, "a row of an older version, with the URL of its batch line")
 }
 
 func TestTail(t *testing.T) {
@@ -76,11 +76,11 @@ func TestTail(t *testing.T) {
 			shards := rows.Tail(pieces, tt.most, tt.width)
 			next := rows.Shard{}
 			for _, s := range shards {
-				require.Equal(t, [2]int64{int64(next.To), next.End}, [2]int64{int64(s.From), s.Start}, "no gap")
+				require.Equal(t, [2]int64{int64(next.To), next.End}, [2]int64{int64(s.From), s.Start}, "gap before the shard")
 				if n := s.To - s.From; n > piece {
 					require.LessOrEqual(t, n, tt.most.Rows)
 					require.LessOrEqual(t, s.End-s.Start, tt.most.Bytes)
-					require.LessOrEqual(t, n*2*tt.width, all-s.From, "more than its share of what is left")
+					require.LessOrEqual(t, n*2*tt.width, all-s.From, "the shard is too large for its position")
 				}
 				next = s
 			}
@@ -94,7 +94,7 @@ func TestTail(t *testing.T) {
 	require.Empty(t, rows.Tail(nil, rows.Size{Rows: 1}, 1))
 }
 
-// lines makes a file of JSONL while it is read, so that it takes no memory itself.
+// lines generates a JSONL file while it is read, without storing it.
 type lines struct {
 	left, n int
 	text    string
@@ -114,7 +114,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// peakHeap is how much the heap grows at most while something is done, looked at every few milliseconds.
+// peakHeap returns the maximum growth of the heap during a function, sampled every few milliseconds.
 func peakHeap(do func()) (peak uint64) {
 	var before, now runtime.MemStats
 	runtime.GC()
@@ -140,8 +140,8 @@ func peakHeap(do func()) (peak uint64) {
 	return most.Load() - min(most.Load(), before.HeapAlloc)
 }
 
-// TestMemory: a file of 100 MB is read, written and cut in a memory that its length has no part in, but for the ids.
-func TestMemory(t *testing.T) { // not parallel: it looks at the heap of the process
+// TestMemory reads, writes and splits a file of 100 MB; memory depends only on the number of ids.
+func TestMemory(t *testing.T) { // not parallel: it measures the heap of the process
 	const n = 100_000 / slowdown
 	text := strings.Repeat("What a row says. ", 60)
 	var pieces []rows.Shard
@@ -158,7 +158,7 @@ func TestMemory(t *testing.T) { // not parallel: it looks at the heap of the pro
 	require.Less(t, time.Since(began), time.Minute)
 }
 
-// TestMemory_largeRow: a row of just under the limit is a good one, and what it takes is bounded.
+// TestMemory_largeRow: a row just under the limit is valid and uses bounded memory.
 func TestMemory_largeRow(t *testing.T) {
 	for name, text := range map[string]string{"text": `{"text":"%s"}`, "escaped": `{"text":"\n%s"}`, "object": `{"text":{"deep":"%s"}}`} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestMemory_largeRow(t *testing.T) {
 	}
 }
 
-// TestMemory_longRow: a row of 20 MB among others is a bad row, and is never held whole.
+// TestMemory_longRow: a row of 20 MB is a bad row and is never held in memory as a whole.
 func TestMemory_longRow(t *testing.T) {
 	long := func() io.Reader { return io.LimitReader(endless('x'), 20_000_000) }
 	tests := map[string]struct{ before, after string }{
@@ -202,7 +202,7 @@ func TestMemory_longRow(t *testing.T) {
 			})
 			require.Len(t, got, 3)
 			require.Equal(t, "a", got[0].Fields["text"])
-			require.Regexp(t, `^the row has 2000000\d bytes; at most 16777216 are allowed$`, got[1].Bad)
+			require.Regexp(t, `^the row has 2000000\d bytes, the limit is 16777216$`, got[1].Bad)
 			require.Equal(t, "b", got[2].Fields["text"])
 			t.Logf("peak heap %.1f MiB", float64(peak)/(1<<20))
 			require.Less(t, peak, uint64(4*rows.MaxRowBytes))

@@ -14,7 +14,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// table reads CSV or TSV, whose first row names the columns.
+// table reads CSV or TSV; the first row names the columns.
 func (r *reader) table(format Format) error {
 	comma := byte('\t')
 	if format == CSV {
@@ -50,7 +50,7 @@ func (r *reader) tableRow(t *cells, columns []string) Row {
 	case t.fault != "":
 		row.Bad = t.fault
 	case len(t.ends) != len(columns):
-		row.Bad = fmt.Sprintf("it has %d fields and the header %d", len(t.ends), len(columns))
+		row.Bad = fmt.Sprintf("the row has %d fields, the header has %d", len(t.ends), len(columns))
 	default:
 		row.Bad = r.text.damage(t.text)
 	}
@@ -68,7 +68,7 @@ func (r *reader) tableRow(t *cells, columns []string) Row {
 	return row
 }
 
-// header reads the names of the columns and gives ours. Each must be there, and once.
+// header reads and renames the column names. Names must not be empty or repeated.
 func (r *reader) header(t *cells) ([]string, error) {
 	err := t.next()
 	switch {
@@ -85,7 +85,7 @@ func (r *reader) header(t *cells) ([]string, error) {
 		name = strings.TrimSpace(name)
 		theirs[i], columns[i] = name, r.ours(name)
 		if name == "" {
-			return nil, task.Errorf(task.Invalid, "column %d of %d has no name in the header; give it one, or leave the column out", i+1, len(theirs))
+			return nil, task.Errorf(task.Invalid, "column %d of %d has no name in the header; name it or remove it", i+1, len(theirs))
 		}
 		if at := slices.Index(columns[:i], columns[i]); at >= 0 {
 			return nil, task.Errorf(task.Invalid, "columns %d and %d of the header are both called %q; rename one of them", at+1, i+1, columns[i])
@@ -99,8 +99,8 @@ func (r *reader) header(t *cells) ([]string, error) {
 	return columns, nil
 }
 
-// delimiter finds what separates the fields: the one by which most of the first rows have as many as the header, and that is more
-// than one. It is 0 when there is none.
+// delimiter returns the character that splits most of the first rows into as many fields as the header, and at least
+// two. It is 0 if there is none.
 func (r *reader) delimiter() byte {
 	const enough = 20
 	head, err := r.in.Peek(r.in.Size())
@@ -114,7 +114,7 @@ func (r *reader) delimiter() byte {
 			counts = append(counts, len(t.ends))
 		}
 		if n := len(counts); !whole && n > 1 && n < enough {
-			counts = counts[:n-1] // it may be cut
+			counts = counts[:n-1] // the last row may be incomplete
 		}
 		if len(counts) == 0 || counts[0] < 2 {
 			continue
@@ -132,30 +132,30 @@ func (r *reader) delimiter() byte {
 	return best
 }
 
-// cells reads a table row by row into the same memory. Quotes count where RFC 4180 has them, at the beginning of a field; elsewhere they
-// are text. A row ends with a line feed, a carriage return, or both. Lines with nothing in them are no rows.
+// cells reads a table row by row into reused memory. By RFC 4180, quotes are special only at the beginning of a field.
+// A row ends with a line feed, a carriage return, or both. Empty lines are skipped.
 type cells struct {
 	in    *bufio.Reader
 	comma byte
-	most  int // bytes of a row that are kept
-	line  int // that is read now
+	most  int // limit of bytes kept per row
+	line  int // current line
 
-	from   int    // the line where the row begins
-	text   []byte // its fields, one after the other
-	ends   []int  // where each ends in text
-	length int    // bytes of the row, kept or not
+	from   int    // first line of the row
+	text   []byte // concatenated fields
+	ends   []int  // end of each field in text
+	length int    // length of the row in bytes, including dropped bytes
 	fault  string
 }
 
-// Where in a field the reading is.
+// Parser states within a field.
 const (
 	atStart = iota
 	plain
 	quoted
-	afterQuote // which closes the field, or is the first of a doubled one
+	afterQuote // the quote closes the field, or begins an escaped quote
 )
 
-// next reads a row; io.EOF after the last one.
+// next reads a row; io.EOF after the last row.
 func (c *cells) next() error {
 	for {
 		c.from, c.text, c.ends, c.length, c.fault = c.line, c.text[:0], c.ends[:0], 0, ""
@@ -175,7 +175,7 @@ func (c *cells) row() error {
 		b, err := c.in.ReadByte()
 		if err != nil {
 			if state == quoted {
-				c.fault = fmt.Sprintf("a quote in it is never closed, so all up to line %d is one field", c.line)
+				c.fault = fmt.Sprintf("a quote in the row is not closed, so everything up to line %d is one field", c.line)
 			}
 			c.ends = append(c.ends, len(c.text))
 			return err
@@ -190,7 +190,7 @@ func (c *cells) row() error {
 	}
 }
 
-// step takes a byte that does not end the row.
+// step processes a byte that does not end the row.
 func (c *cells) step(state int, b byte) int {
 	switch {
 	case state == quoted:
@@ -211,7 +211,7 @@ func (c *cells) step(state int, b byte) int {
 		c.keep(b)
 		return quoted
 	case state == afterQuote && b != ' ':
-		c.fault = fmt.Sprintf("field %d goes on after its closing quote; a quote inside a quoted field is written twice", len(c.ends)+1)
+		c.fault = fmt.Sprintf("field %d continues after its closing quote; write a quote inside a quoted field twice", len(c.ends)+1)
 	case state == afterQuote:
 		return afterQuote
 	}
@@ -225,7 +225,7 @@ func (c *cells) keep(b byte) {
 	}
 }
 
-// lineFeed takes the second byte of a Windows line end.
+// lineFeed skips the line feed of a Windows line end.
 func (c *cells) lineFeed(b byte) error {
 	if b != '\r' {
 		return nil
@@ -237,7 +237,7 @@ func (c *cells) lineFeed(b byte) error {
 	return nil
 }
 
-// values are the fields of the row.
+// values returns the fields of the row.
 func (c *cells) values() []string {
 	text, start := string(c.text), 0
 	values := make([]string, len(c.ends))

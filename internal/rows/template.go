@@ -12,14 +12,14 @@ import (
 	"longhaul/internal/task"
 )
 
-// Template is a text with places for the values of columns, written {{column}}. There is no logic in it, and a value
-// is put in as it is: what looks like a place in a value is text. It is safe for concurrent use.
+// Template is a text with placeholders {{column}}. It has no logic, and values are inserted unchanged: braces in a
+// value are not placeholders. It is safe for concurrent use.
 type Template struct{ pieces []piece }
 
-// piece is a text, or else the column whose value goes there.
+// piece is either a text or a column.
 type piece struct{ text, column string }
 
-// Compile reads a template. {{ column }} may have spaces around its name, and {{{{ is two braces of the text.
+// Compile parses a template. {{ column }} may contain spaces around the name; {{{{ stands for two literal braces.
 func Compile(text string) (*Template, error) {
 	t := &Template{}
 	for rest := text; rest != ""; {
@@ -38,7 +38,7 @@ func Compile(text string) (*Template, error) {
 		column := strings.TrimSpace(name)
 		if !closed || column == "" || strings.ContainsAny(name, "\n{") {
 			return nil, task.Errorf(task.Invalid,
-				"the template has {{ without the name of a column and }} at %s; write {{{{ for two braces that are text", at)
+				"the template has {{ without a column name and }} at %s; write {{{{ for two literal braces", at)
 		}
 		t.pieces = append(t.pieces, piece{column: column})
 		rest = next
@@ -52,14 +52,14 @@ func (t *Template) text(text string) {
 	}
 }
 
-// position tells a place for people: both numbers begin at 1, and a character is one, however many bytes it has.
+// position describes a position for people: line and column from 1, counted in characters.
 func position(text string, at int) string {
 	line := strings.Count(text[:at], "\n") + 1
 	column := utf8.RuneCountInString(text[strings.LastIndexByte(text[:at], '\n')+1:at]) + 1
 	return fmt.Sprintf("line %d, character %d", line, column)
 }
 
-// Columns are the columns with a place in the template, each once, in their order.
+// Columns returns the columns in the template, without duplicates, in order.
 func (t *Template) Columns() []string {
 	var columns []string
 	for _, p := range t.pieces {
@@ -70,7 +70,7 @@ func (t *Template) Columns() []string {
 	return columns
 }
 
-// Check refuses a template with places for columns that are not there, and names the nearest that is.
+// Check refuses a template with unknown columns and suggests the nearest names.
 func (t *Template) Check(columns []string) error {
 	var faults []string
 	for _, column := range t.Columns() {
@@ -84,8 +84,8 @@ func (t *Template) Check(columns []string) error {
 	return task.Errorf(task.Invalid, "the template has an %s", strings.Join(faults, "; "))
 }
 
-// Render puts values into their places, and names the columns of places that have no value: their places stay empty. A text
-// is put in as it is, null as nothing, anything else as compact JSON.
+// Render inserts values and returns the columns without a value, which stay empty. A text is inserted unchanged, null
+// as nothing, other values as compact JSON.
 func (t *Template) Render(fields map[string]any) (text string, missing []string) {
 	var out strings.Builder
 	for _, p := range t.pieces {
@@ -102,7 +102,7 @@ func (t *Template) Render(fields map[string]any) (text string, missing []string)
 	return out.String(), missing
 }
 
-// plainText is a value as people read it.
+// plainText formats a value for Render.
 func plainText(value any) string {
 	switch v := value.(type) {
 	case nil:

@@ -56,7 +56,7 @@ func TestCompile_refused(t *testing.T) {
 		told, ok := errors.AsType[*task.Error](err)
 		require.True(t, ok, template)
 		require.Equal(t, task.Invalid, told.Code)
-		require.Equal(t, "the template has {{ without the name of a column and }} at "+place+"; write {{{{ for two braces that are text", told.Detail, template)
+		require.Equal(t, "the template has {{ without a column name and }} at "+place+"; write {{{{ for two literal braces", told.Detail, template)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestTemplate_Check(t *testing.T) {
 		`the template has an unknown column "revew"; did you mean "review"?; unknown column "zzz"; known: title, review`)
 }
 
-// FuzzTemplate: a value is put in as it is, whatever it and the template hold.
+// FuzzTemplate: values are inserted unchanged, whatever they and the template contain.
 func FuzzTemplate(f *testing.F) {
 	f.Add("{{a}}", "{{a}}")
 	f.Add("x{{ a }}{{{{", "}}{{")

@@ -16,11 +16,11 @@ import (
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// MaxErrors is how many places one Check names at most.
+// MaxErrors is the maximum number of errors that Check returns.
 const MaxErrors = 100
 
-// Compile reads a JSON Schema, 2020-12 unless it says otherwise. A schema that refers to anything
-// outside itself is refused, so one sent by a user cannot read a file or call an address.
+// Compile reads a JSON Schema, 2020-12 unless it declares another version. A schema with references outside itself is
+// refused, so that a user's schema cannot read a file or call an address.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -35,12 +35,12 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	}
 	compiled, err := c.Compile(here)
 	if err != nil {
-		return nil, fmt.Errorf("is no JSON Schema: %w", plain(err))
+		return nil, fmt.Errorf("is not a JSON Schema: %w", plain(err))
 	}
 	return &Schema{compiled: compiled}, nil
 }
 
-// plain says in a line where a schema breaks the rules for schemas.
+// plain describes in one line where a schema violates the metaschema.
 func plain(err error) error {
 	broken, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
 	if !ok {
@@ -50,43 +50,42 @@ func plain(err error) error {
 	if !ok {
 		return err
 	}
-	found := (&Schema{}).tell(invalid)
+	found := (&Schema{}).explain(invalid)
 	if len(found) == 0 {
 		return err
 	}
 	return errors.New(strings.TrimPrefix(found[0].Pointer+" "+found[0].Detail, " "))
 }
 
-// denied is the loader that loads nothing.
+// denied is a loader that refuses to load anything.
 type denied struct{}
 
 func (denied) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the schema refers to %s, and only references within itself are allowed", url)
 }
 
-// Check gives every place where a JSON text breaks the schema, in the order of their pointers and
-// at most MaxErrors of them; none means that it is valid. The text must be WellFormed.
+// Check returns the violations of the schema, ordered by pointer, at most MaxErrors; nil means valid. The text must be
+// WellFormed.
 func (s *Schema) Check(raw json.RawMessage) []task.FieldError {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return []task.FieldError{{Detail: "is not JSON"}}
 	}
-	// The validator computes with exact numbers, so one of a million digits must not reach it.
+	// The validator uses exact arithmetic, so numbers with very many digits must not reach it.
 	if vast := numbers(value, nil, tooLong); len(vast) > 0 {
 		return tidy(vast)
 	}
 	found := append(s.spelling(value), s.names(value, nil)...)
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(value)); ok {
-		found = append(found, s.tell(invalid)...)
-		if len(found) == 0 { // the fault is where no single schema holds
+		found = append(found, s.explain(invalid)...)
+		if len(found) == 0 { // the violation cannot be attributed to one schema
 			found = append(found, task.FieldError{Detail: "does not have an allowed form"})
 		}
 	}
 	return tidy(found)
 }
 
-// spelling finds numbers that are whole but not written so, such as 300.0: JSON Schema takes them
-// as integers, and most programs do not.
+// spelling finds integers with a fraction, such as 300.0. JSON Schema accepts them as integers, most programs do not.
 func (s *Schema) spelling(value any) []task.FieldError {
 	return numbers(value, nil, func(path []string, n json.Number) string {
 		at := lookup(s.compiled, path)
@@ -94,13 +93,13 @@ func (s *Schema) spelling(value any) []task.FieldError {
 			return ""
 		}
 		if strings.ContainsAny(string(n), ".eE") {
-			return "must be a whole number, written with digits alone"
+			return "must be a whole number, written with digits only"
 		}
 		return ""
 	})
 }
 
-// names finds the keys that an object may not have because of how they are written.
+// names finds keys that violate propertyNames.
 func (s *Schema) names(value any, path []string) []task.FieldError {
 	var found []task.FieldError
 	switch v := value.(type) {
@@ -121,7 +120,7 @@ func (s *Schema) names(value any, path []string) []task.FieldError {
 	return found
 }
 
-// form says what a name must look like, if the schema tells it by a pattern.
+// form states the pattern for names, if the schema has one.
 func form(names *jsonschema.Schema) string {
 	if names.Pattern == nil {
 		return ""
@@ -129,7 +128,7 @@ func form(names *jsonschema.Schema) string {
 	return "; names match the pattern " + names.Pattern.String()
 }
 
-// numbers asks about every number in a value; what is not "" becomes an error.
+// numbers calls ask for every number in a value; a non-empty answer becomes an error.
 func numbers(value any, path []string, ask func([]string, json.Number) string) []task.FieldError {
 	var found []task.FieldError
 	switch v := value.(type) {
@@ -149,8 +148,7 @@ func numbers(value any, path []string, ask func([]string, json.Number) string) [
 	return found
 }
 
-// maxDigits is the length of the longest number taken, and the largest exponent. A float64 goes
-// to 1e308; ids and amounts stay far below.
+// maxDigits limits the digits and the exponent of a number. A float64 ends at 1e308.
 const maxDigits = 400
 
 func tooLong(_ []string, n json.Number) string {
@@ -162,7 +160,7 @@ func tooLong(_ []string, n json.Number) string {
 	return ""
 }
 
-// lookup finds the schema that holds for a place in a value; nil when several might, or none.
+// lookup returns the schema that applies to a path in a value; nil if none or several may apply.
 func lookup(s *jsonschema.Schema, path []string) *jsonschema.Schema {
 	for s != nil && s.Ref != nil {
 		s = s.Ref
@@ -180,7 +178,7 @@ func lookup(s *jsonschema.Schema, path []string) *jsonschema.Schema {
 	return lookup(inner, path[1:])
 }
 
-// tidy sorts errors, drops repetitions and keeps the first MaxErrors.
+// tidy sorts errors, removes duplicates and keeps the first MaxErrors.
 func tidy(found []task.FieldError) []task.FieldError {
 	slices.SortFunc(found, func(a, b task.FieldError) int {
 		return strings.Compare(a.Pointer+"\x00"+a.Detail, b.Pointer+"\x00"+b.Detail)
@@ -189,7 +187,7 @@ func tidy(found []task.FieldError) []task.FieldError {
 	return found[:min(len(found), MaxErrors)]
 }
 
-// Pointer makes a JSON Pointer of the steps to a place; none is the whole document, "".
+// Pointer returns the JSON Pointer of a path; the empty path is the whole document, "".
 func Pointer(path ...string) string {
 	var b strings.Builder
 	for _, step := range path {

@@ -1,7 +1,6 @@
-// Package schema makes JSON Schemas from Go types and checks JSON against them.
+// Package schema derives JSON Schemas from Go types and validates JSON against schemas.
 //
-// What is published is what is enforced: a kind's schema is made once with Of, shown to clients,
-// and compiled from that same JSON. The sentences of a refusal are written for the person who
-// sent the body. Nothing here fetches a schema from a file or an address, knows HTTP, or changes
-// the JSON it checks.
+// The published schema is the enforced schema: a kind's schema is made once with Of, shown to clients, and compiled
+// from the same JSON. Error texts are written for the author of the request. This package never fetches a schema from
+// a file or an address, knows nothing of HTTP, and does not change the JSON it validates.
 package schema

@@ -7,11 +7,10 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Of gives the JSON Schema (2020-12) of a Go value's type, from its json and jsonschema tags.
-// Every object refuses unknown fields; a field without omitempty is required. The schema stands
-// alone: it has no id, and it refers to nothing, so it can be put inside another one. A type that
-// contains itself has no such schema. A type that cannot be described is a bug of the program, so
-// Of panics; call it at start.
+// Of returns the JSON Schema (2020-12) of a Go value's type, from its json and jsonschema tags. Objects refuse unknown
+// fields; a field without omitempty is required. The schema has no id and no references, so it can be embedded in
+// another schema; recursive types are therefore not supported. Of panics for an unsupported type; call it at program
+// start.
 func Of(v any) json.RawMessage {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
 	raw, err := json.Marshal(r.Reflect(v))

@@ -8,21 +8,21 @@ import (
 	"github.com/hbollon/go-edlib"
 )
 
-// Unknown says that a name is not known, and names the nearest known one, or all of them when none
-// is near and they are few.
-func Unknown(what, name string, known []string) string {
+// Unknown reports an unknown name, with the nearest known name, or with all known names if none is near and they are
+// few.
+func Unknown(noun, name string, known []string) string {
 	const few = 12
 	name = clip(name)
 	if near := nearest(name, known); near != "" {
-		return fmt.Sprintf("unknown %s %q; did you mean %q?", what, name, near)
+		return fmt.Sprintf("unknown %s %q; did you mean %q?", noun, name, near)
 	}
 	if len(known) == 0 || len(known) > few {
-		return fmt.Sprintf("unknown %s %q", what, name)
+		return fmt.Sprintf("unknown %s %q", noun, name)
 	}
-	return fmt.Sprintf("unknown %s %q; known: %s", what, name, strings.Join(known, ", "))
+	return fmt.Sprintf("unknown %s %q; known: %s", noun, name, strings.Join(known, ", "))
 }
 
-// clip keeps a sentence readable whatever name a body has.
+// clip shortens a long name for an error text.
 func clip(name string) string {
 	const most = 64
 	if utf8.RuneCountInString(name) <= most {

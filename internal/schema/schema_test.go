@@ -39,8 +39,8 @@ func TestCheck_saysWhereAndWhy(t *testing.T) {
 		"other scheme":       {`{"documents":[{"url":"ftp://a.example/x"}]}`, map[string]string{"/documents/0/url": "must match the pattern ^https?://"}},
 		"empty list":         {`{"documents":[]}`, map[string]string{"/documents": "must have at least 1 entry"}},
 		"too long":           {`{"documents":[{"text":"a","name":"` + strings.Repeat("文", 256) + `"}]}`, map[string]string{"/documents/0/name": "has 256 characters, and at most 255 are allowed"}},
-		"whole, not digits":  {`{"documents":[{"text":"a"}],"words":300.0}`, map[string]string{"/words": "must be a whole number, written with digits alone"}},
-		"fraction":           {`{"documents":[{"text":"a"}],"words":30.5}`, map[string]string{"/words": "must be a whole number, written with digits alone"}},
+		"whole, not digits":  {`{"documents":[{"text":"a"}],"words":300.0}`, map[string]string{"/words": "must be a whole number, written with digits only"}},
+		"fraction":           {`{"documents":[{"text":"a"}],"words":30.5}`, map[string]string{"/words": "must be a whole number, written with digits only"}},
 		"vast exponent":      {`{"documents":[{"text":"a"}],"words":1e999999999}`, map[string]string{"/words": "is a number of more than 400 digits"}},
 		"vast number":        {`{"documents":[{"text":"a"}],"words":` + strings.Repeat("9", 401) + `}`, map[string]string{"/words": "is a number of more than 400 digits"}},
 		"not an object":      {`[]`, map[string]string{"": "must be an object, not an array"}},
@@ -70,7 +70,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestCheck_namesOfKeys runs many times: the place must not depend on the order of a map.
+// TestCheck_namesOfKeys runs many times, because the position must not depend on map order.
 func TestCheck_namesOfKeys(t *testing.T) {
 	t.Parallel()
 	s, err := schema.Compile(json.RawMessage(`{"properties":{"a":{"type":"object"},"labels":{"propertyNames":{"pattern":"^[a-z]+$"}}}}`))
@@ -81,7 +81,7 @@ func TestCheck_namesOfKeys(t *testing.T) {
 	}
 }
 
-func TestCheck_namesAtMostAHundredPlaces(t *testing.T) {
+func TestCheck_reportsAtMostAHundredErrors(t *testing.T) {
 	t.Parallel()
 	summary, err := schema.Compile(schema.Of(task.SummaryInput{}))
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestCheck_namesAtMostAHundredPlaces(t *testing.T) {
 	require.Len(t, summary.Check(json.RawMessage(bad)), schema.MaxErrors)
 }
 
-func TestCompile_readsNothingFromOutside(t *testing.T) {
+func TestCompile_refusesExternalReferences(t *testing.T) {
 	t.Parallel()
 	for _, ref := range []string{"file:///etc/hostname", "http://127.0.0.1:1/x.json", "other.json"} {
 		_, err := schema.Compile(json.RawMessage(`{"$ref":"` + ref + `"}`))
@@ -97,18 +97,18 @@ func TestCompile_readsNothingFromOutside(t *testing.T) {
 	}
 }
 
-// TestCompile_saysWhatIsWrong in one line that a person understands, without the words of the library.
+// TestCompile_saysWhatIsWrong: the error is one line in plain English, without the wording of the library.
 func TestCompile_saysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		`{"type":"strin"}`:                      "is no JSON Schema: /type must be one of",
-		`{"properties":{"a":{"type":"strin"}}}`: "is no JSON Schema: /properties/a/type must be one of",
-		`{"minLength":-1}`:                      "is no JSON Schema: /minLength must be at least 0",
-		`{"required":"a"}`:                      "is no JSON Schema: /required must be an array, not a string",
-		`[]`:                                    "is no JSON Schema: must be",
+		`{"type":"strin"}`:                      "is not a JSON Schema: /type must be one of",
+		`{"properties":{"a":{"type":"strin"}}}`: "is not a JSON Schema: /properties/a/type must be one of",
+		`{"minLength":-1}`:                      "is not a JSON Schema: /minLength must be at least 0",
+		`{"required":"a"}`:                      "is not a JSON Schema: /required must be an array, not a string",
+		`[]`:                                    "is not a JSON Schema: must be",
 		`{"type":`:                              "is not JSON",
-		`{"properties":{"a":{"pattern":"(["}}}`: "is no JSON Schema: ",
-		`{"$ref":"#/$defs/none"}`:               "is no JSON Schema: ",
+		`{"properties":{"a":{"pattern":"(["}}}`: "is not a JSON Schema: ",
+		`{"$ref":"#/$defs/none"}`:               "is not a JSON Schema: ",
 	} {
 		_, err := schema.Compile(json.RawMessage(given))
 		require.ErrorContains(t, err, want, given)
@@ -130,9 +130,9 @@ func TestWellFormed(t *testing.T) {
 		"trailing garbage":  {"{}\n{}", task.BadRequest, "line 2, column 1"},
 		"trailing comma":    {`{"a":1,}`, task.BadRequest, "not JSON"},
 		"not UTF-8":         {"{\"a\":\"\xff\"}", task.BadRequest, "UTF-8"},
-		"key twice":         {`{"a":1,"a":2}`, task.Invalid, "/a is there twice"},
-		"key twice, inside": {`{"a":[0,{"b/c":1,"b/c":1}]}`, task.Invalid, "/a/1/b~1c is there twice"},
-		"key twice, escape": {`{"a":1,"\u0061":2}`, task.Invalid, "/a is there twice"},
+		"key twice":         {`{"a":1,"a":2}`, task.Invalid, "/a appears twice"},
+		"key twice, inside": {`{"a":[0,{"b/c":1,"b/c":1}]}`, task.Invalid, "/a/1/b~1c appears twice"},
+		"key twice, escape": {`{"a":1,"\u0061":2}`, task.Invalid, "/a appears twice"},
 		"deep":              {strings.Repeat("[", 65) + strings.Repeat("]", 65), task.Invalid, "nested deeper than 64"},
 		"not too deep":      {strings.Repeat("[", 64) + strings.Repeat("]", 64), "", ""},
 		"very deep":         {strings.Repeat("[", 100_000), task.BadRequest, "not JSON"},

@@ -12,12 +12,11 @@ import (
 	"longhaul/internal/task"
 )
 
-// maxDepth is how deep objects and arrays may be nested.
+// maxDepth is the maximum nesting depth of objects and arrays.
 const maxDepth = 64
 
-// WellFormed refuses what parsers read in different ways: text that is not UTF-8 or not exactly one
-// JSON value, a key that an object has twice, and nesting deeper than 64. The error is a
-// *task.Error, and says where.
+// WellFormed refuses JSON that parsers read differently: invalid UTF-8, anything but exactly one JSON value, duplicate
+// keys, and nesting deeper than 64. The error is a *task.Error with the position.
 func WellFormed(raw []byte) error {
 	if !utf8.Valid(raw) {
 		return task.Errorf(task.BadRequest, "the body is not UTF-8")
@@ -47,8 +46,7 @@ func syntax(raw []byte, err error) string {
 	return fmt.Sprintf("%s at line %d, column %d", wrong.Error(), line, column)
 }
 
-// walk reads one value, which is known to be well-formed JSON, and gives the first place that has
-// a repeated key or is nested too deep.
+// walk reads one well-formed JSON value and returns the first position with a duplicate key or too deep nesting.
 func walk(dec *json.Decoder, path []string) *task.FieldError {
 	token, err := dec.Token()
 	delim, nested := token.(json.Delim)
@@ -67,7 +65,7 @@ func walk(dec *json.Decoder, path []string) *task.FieldError {
 		}
 		inner := append(slices.Clip(path), step)
 		if seen[step] {
-			return &task.FieldError{Pointer: Pointer(inner...), Detail: "is there twice"}
+			return &task.FieldError{Pointer: Pointer(inner...), Detail: "appears twice"}
 		}
 		seen[step] = true
 		if at := walk(dec, inner); at != nil {

@@ -15,16 +15,16 @@ import (
 	"longhaul/internal/task"
 )
 
-// tell puts a validation error, and those below it, into sentences.
-func (s *Schema) tell(e *jsonschema.ValidationError) []task.FieldError {
+// explain turns a validation error and its causes into field errors.
+func (s *Schema) explain(e *jsonschema.ValidationError) []task.FieldError {
 	path := e.InstanceLocation
-	one := func(format string, args ...any) []task.FieldError {
+	fail := func(format string, args ...any) []task.FieldError {
 		return []task.FieldError{{Pointer: Pointer(path...), Detail: fmt.Sprintf(format, args...)}}
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		if k.Got == "number" && slices.Equal(k.Want, []string{"integer"}) {
-			return nil // spelling has said so
+			return nil // reported by spelling
 		}
 	case *kind.Required:
 		return each(path, k.Missing, func(string) string { return "is required" })
@@ -33,20 +33,20 @@ func (s *Schema) tell(e *jsonschema.ValidationError) []task.FieldError {
 		return each(path, k.Properties, func(name string) string { return Unknown("field", name, known) })
 	case *kind.OneOf:
 		if names := s.alternatives(path); names != nil {
-			return one("needs exactly one of %s", strings.Join(names, ", "))
+			return fail("needs exactly one of %s", strings.Join(names, ", "))
 		}
-		return one("must match exactly one of the allowed forms")
+		return fail("must match exactly one of the allowed forms")
 	case *kind.PropertyNames:
-		return nil // names has said so: the place that comes with this one is not to be relied on
+		return nil // reported by names; the location in this error is unreliable
 	}
 	if len(e.Causes) > 0 {
 		var found []task.FieldError
 		for _, cause := range e.Causes {
-			found = append(found, s.tell(cause)...)
+			found = append(found, s.explain(cause)...)
 		}
 		return found
 	}
-	return one("%s", sentence(e.ErrorKind))
+	return fail("%s", sentence(e.ErrorKind))
 }
 
 func each(path, names []string, detail func(name string) string) []task.FieldError {
@@ -58,7 +58,7 @@ func each(path, names []string, detail func(name string) string) []task.FieldErr
 	return found
 }
 
-// fields are the names an object may have.
+// fields returns the names that an object may have.
 func (s *Schema) fields(path []string) []string {
 	at := lookup(s.compiled, path)
 	if at == nil {
@@ -67,8 +67,7 @@ func (s *Schema) fields(path []string) []string {
 	return slices.Sorted(maps.Keys(at.Properties))
 }
 
-// alternatives are the names of which an object must have exactly one; nil when the schema's
-// alternatives are of another form.
+// alternatives returns the names of which an object must have exactly one; nil if oneOf has another form.
 func (s *Schema) alternatives(path []string) []string {
 	at := lookup(s.compiled, path)
 	if at == nil {
@@ -84,7 +83,7 @@ func (s *Schema) alternatives(path []string) []string {
 	return names
 }
 
-// sentence says what one keyword demands.
+// sentence states the requirement of a keyword.
 func sentence(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -106,7 +105,7 @@ func sentence(k jsonschema.ErrorKind) string {
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
 
-// bounds says what a limit demands; "" when the keyword is none.
+// bounds states the requirement of a limit keyword; "" for other keywords.
 func bounds(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.MinLength:

@@ -19,14 +19,14 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// ErrNotFound is what reading a key that is not there gives.
+// ErrNotFound is the error of reading a missing key.
 var ErrNotFound = errors.New("not in the bucket")
 
-// Bucket is the one place of all blobs. It is safe for concurrent use.
+// Bucket stores all blobs. It is safe for concurrent use.
 type Bucket struct{ blobs *blob.Bucket }
 
-// Open opens the bucket at a URL: file:///absolute/folder (made when missing), mem://, or
-// s3://name?region=…&endpoint=…. It does not prove that a remote bucket exists: see Check.
+// Open opens the bucket at a URL: file:///absolute/folder (created if missing), mem://, or
+// s3://name?region=…&endpoint=…. It does not contact a remote bucket: see Check.
 func Open(ctx context.Context, address string) (*Bucket, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -36,7 +36,7 @@ func Open(ctx context.Context, address string) (*Bucket, error) {
 		if err := os.MkdirAll(filepath.FromSlash(u.Path), 0o700); err != nil {
 			return nil, fmt.Errorf("make the bucket's folder: %w", err)
 		}
-		// Renames must stay on one file system; names and types are kept in our own records.
+		// Renames must stay on one file system; names and types are in our own records.
 		q := u.Query()
 		q.Set("no_tmp_dir", "true")
 		q.Set("metadata", "skip")
@@ -52,7 +52,7 @@ func Open(ctx context.Context, address string) (*Bucket, error) {
 // Close releases the bucket's connections.
 func (b *Bucket) Close() error { return b.blobs.Close() }
 
-// Check proves that the bucket can be reached.
+// Check verifies that the bucket is accessible.
 func (b *Bucket) Check(ctx context.Context) error {
 	ok, err := b.blobs.IsAccessible(ctx)
 	if err == nil && !ok {
@@ -61,7 +61,7 @@ func (b *Bucket) Check(ctx context.Context) error {
 	return err
 }
 
-// Put writes a blob, replacing what was there. A reader sees the old bytes or the new ones.
+// Put writes a blob, replacing an existing one. It is atomic: readers see the old or the new bytes.
 func (b *Bucket) Put(ctx context.Context, key, contentType string, data []byte) error {
 	err := b.blobs.WriteAll(ctx, key, data, &blob.WriterOptions{ContentType: contentType})
 	if err != nil {
@@ -70,10 +70,10 @@ func (b *Bucket) Put(ctx context.Context, key, contentType string, data []byte) 
 	return nil
 }
 
-// PutFrom writes a blob from what write gives it, without holding it in memory. When write fails
-// nothing is kept, and its error is returned as it is.
+// PutFrom streams a blob from write, without holding it in memory. If write fails, nothing is stored and its error is
+// returned unchanged.
 func (b *Bucket) PutFrom(ctx context.Context, key, contentType string, write func(io.Writer) error) error {
-	// A write is given up by cancelling its context: closing it would keep half a blob.
+	// Cancelling the context aborts a write; closing the writer would store half a blob.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w, err := b.blobs.NewWriter(ctx, key, &blob.WriterOptions{ContentType: contentType})
@@ -91,13 +91,13 @@ func (b *Bucket) PutFrom(ctx context.Context, key, contentType string, write fun
 	return nil
 }
 
-// Get reads a whole blob; ErrNotFound when it is not there.
+// Get reads a whole blob; ErrNotFound if it is missing.
 func (b *Bucket) Get(ctx context.Context, key string) ([]byte, error) {
 	data, err := b.blobs.ReadAll(ctx, key)
 	return data, readError(key, err)
 }
 
-// GetRange reads the bytes from start up to end of a blob.
+// GetRange reads the bytes [start, end) of a blob.
 func (b *Bucket) GetRange(ctx context.Context, key string, start, end int64) ([]byte, error) {
 	r, err := b.blobs.NewRangeReader(ctx, key, start, end-start, nil)
 	if err != nil {
@@ -117,7 +117,7 @@ func (b *Bucket) PutJSON(ctx context.Context, key string, v any) error {
 	return b.Put(ctx, key, "application/json", data)
 }
 
-// GetJSON reads a JSON value; ErrNotFound when the key is not there.
+// GetJSON reads a JSON value; ErrNotFound if it is missing.
 func (b *Bucket) GetJSON(ctx context.Context, key string, into any) error {
 	data, err := b.Get(ctx, key)
 	if err != nil {
@@ -129,8 +129,8 @@ func (b *Bucket) GetJSON(ctx context.Context, key string, into any) error {
 	return nil
 }
 
-// PutNewJSON writes a value as JSON unless the key is there already, and reports whether it wrote. Of several
-// that write at once exactly one does.
+// PutNewJSON writes a value as JSON unless the key exists, and reports whether it wrote. Of several concurrent writers
+// exactly one succeeds.
 func (b *Bucket) PutNewJSON(ctx context.Context, key string, v any) (bool, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -146,13 +146,13 @@ func (b *Bucket) PutNewJSON(ctx context.Context, key string, v any) (bool, error
 	return true, nil
 }
 
-// Exists reports whether a key is there.
+// Exists reports whether a key exists.
 func (b *Bucket) Exists(ctx context.Context, key string) (bool, error) {
 	there, err := b.blobs.Exists(ctx, key)
 	return there, readError(key, err)
 }
 
-// Delete removes a key; one that is not there is no error.
+// Delete removes a key; a missing key is not an error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	err := b.blobs.Delete(ctx, key)
 	if gcerrors.Code(err) == gcerrors.NotFound {
@@ -161,14 +161,14 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Copy makes a blob the same as another; ErrNotFound when that is not there.
+// Copy copies a blob; ErrNotFound if the source is missing.
 func (b *Bucket) Copy(ctx context.Context, to, from string) error {
 	return readError(from, b.blobs.Copy(ctx, to, from, nil))
 }
 
-// List gives the objects directly below a prefix, which ends in a slash, in the order of keys.
+// List returns the objects directly below a prefix, which ends in a slash, ordered by key.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]Entry, error) {
-	const most = 100 // times that a folder bucket may change under the eyes of who lists it: a write in progress gets its name
+	const most = 100 // attempts: in a folder bucket, files renamed by concurrent writes make a listing fail
 	for n := 1; ; n++ {
 		entries, err := b.list(ctx, prefix)
 		if gcerrors.Code(err) != gcerrors.NotFound || n == most || ctx.Err() != nil {
@@ -188,28 +188,28 @@ func (b *Bucket) list(ctx context.Context, prefix string) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", prefix, err)
 		}
-		// Files that end so are writes of a folder bucket in progress, or broken off.
+		// Files with this suffix are unfinished writes of a folder bucket.
 		if !object.IsDir && !strings.HasSuffix(object.Key, ".tmp") {
 			entries = append(entries, Entry{Name: strings.TrimPrefix(object.Key, prefix), Bytes: object.Size, ModTime: object.ModTime})
 		}
 	}
 }
 
-// Entry is one object of a List.
+// Entry is an object in a List.
 type Entry struct {
 	Name    string // the key without the prefix
 	Bytes   int64
 	ModTime time.Time
 }
 
-// Object is an open blob that can be read and sought in. The caller closes it.
+// Object is an open, seekable blob. The caller closes it.
 type Object struct {
 	io.ReadSeekCloser
 	Bytes   int64
 	ModTime time.Time
 }
 
-// Object opens a blob for reading; ErrNotFound when it is not there.
+// Object opens a blob for reading; ErrNotFound if it is missing.
 func (b *Bucket) Object(ctx context.Context, key string) (*Object, error) {
 	r, err := b.blobs.NewReader(ctx, key, nil)
 	if err != nil {

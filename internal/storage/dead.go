@@ -12,11 +12,11 @@ import (
 	"longhaul/internal/task"
 )
 
-// DeadLetters keeps the tasks that failed for good until a person has dealt with them, and what was done with them after that. It outlives the
-// history that Temporal keeps.
+// DeadLetters stores failed tasks until a person has settled them, and afterwards what was done. Dead letters outlive
+// Temporal's retention.
 type DeadLetters struct{ bucket *Bucket }
 
-// NewDeadLetters gives the dead letters of a bucket.
+// NewDeadLetters returns the dead letters of a bucket.
 func NewDeadLetters(b *Bucket) DeadLetters { return DeadLetters{bucket: b} }
 
 // StoredDeadLetter is a dead letter with the facts that a replay of its task needs.
@@ -25,20 +25,20 @@ type StoredDeadLetter struct {
 	Facts record.Facts `json:"facts"`
 }
 
-// deadEnd is beyond the last millisecond that a key can tell.
+// deadEnd is larger than any timestamp in milliseconds in a key.
 const deadEnd = 10_000_000_000_000
 
-// deadName is the last part of a dead letter's key: the newest come first.
+// deadName returns the last part of a dead letter's key, which orders dead letters from newest to oldest.
 func deadName(at time.Time, id string) string {
 	return fmt.Sprintf("%013d-%s.json", deadEnd-at.UnixMilli(), id)
 }
 
 var deadNames = regexp.MustCompile(`^[0-9]{13}-task_[a-z2-7]{26}\.json$`)
 
-// IsDeadName reports whether a text may be the name of a dead letter, which is the cursor of the next.
+// IsDeadName reports whether a text has the form of a dead letter's name, which also serves as a cursor.
 func IsDeadName(text string) bool { return deadNames.MatchString(text) }
 
-// deadPrefix is where the open ones, or those that were dealt with, of a tenant are.
+// deadPrefix is the prefix of a tenant's open or settled dead letters.
 func deadPrefix(tenant string, open bool) string {
 	if open {
 		return "dead/" + tenant + "/open/"
@@ -46,7 +46,7 @@ func deadPrefix(tenant string, open bool) string {
 	return "dead/" + tenant + "/settled/"
 }
 
-// deadIndex is where it is kept under which name the dead letter of a task is: thousands of them are found one by one when they are run again.
+// deadIndex is the key that maps a task to the name of its dead letter, so that it is found without listing.
 func deadIndex(tenant, id string) string { return "dead/" + tenant + "/names/" + id + ".json" }
 
 // Write keeps a dead letter. A second write with the same time replaces the first. The index is written last, so a
@@ -59,7 +59,7 @@ func (d DeadLetters) Write(ctx context.Context, tenant string, g StoredDeadLette
 	return d.bucket.PutJSON(ctx, deadIndex(tenant, g.ID), name)
 }
 
-// All gives the names of a tenant's dead letters, the newest first, from the one behind a cursor on. Each name is a cursor.
+// All iterates over the names of a tenant's dead letters, newest first, after a cursor. Each name is a cursor.
 func (d DeadLetters) All(ctx context.Context, tenant string, open bool, cursor string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		entries, err := d.bucket.List(ctx, deadPrefix(tenant, open))
@@ -75,12 +75,12 @@ func (d DeadLetters) All(ctx context.Context, tenant string, open bool, cursor s
 	}
 }
 
-// Read reads the dead letter of a name; ErrNotFound if it has been dealt with since.
+// Read returns a dead letter by name; ErrNotFound if it is not in the given state.
 func (d DeadLetters) Read(ctx context.Context, tenant string, open bool, name string) (g StoredDeadLetter, err error) {
 	return g, d.bucket.GetJSON(ctx, deadPrefix(tenant, open)+name, &g)
 }
 
-// Find gives the dead letter of a task, open or settled; ErrNotFound if there is none.
+// Find returns the dead letter of a task, open or settled; ErrNotFound if there is none.
 func (d DeadLetters) Find(ctx context.Context, tenant, id string) (StoredDeadLetter, error) {
 	var name string
 	if err := d.bucket.GetJSON(ctx, deadIndex(tenant, id), &name); err != nil {
@@ -93,26 +93,26 @@ func (d DeadLetters) Find(ctx context.Context, tenant, id string) (StoredDeadLet
 	return g, err
 }
 
-// Has reports whether a task is a dead letter, open or settled.
+// Has reports whether a task has a dead letter, open or settled.
 func (d DeadLetters) Has(ctx context.Context, tenant, id string) (bool, error) {
 	return d.bucket.Exists(ctx, deadIndex(tenant, id))
 }
 
-// Count gives how many of a tenant's dead letters are open, and how many of these are newer than a time. It is asked often, so it does not go
-// through those that were dealt with, of which there may be any number.
+// Count returns the number of a tenant's open dead letters, and how many of them are newer than a time. It is called
+// often and therefore does not list settled dead letters.
 func (d DeadLetters) Count(ctx context.Context, tenant string, since time.Time) (open, newer int, err error) {
 	for name, err := range d.All(ctx, tenant, true, "") {
 		if err != nil {
 			return 0, 0, err
 		}
-		if open++; name < deadName(since, "") { // the newest are first
+		if open++; name < deadName(since, "") { // newest first
 			newer++
 		}
 	}
 	return open, newer, nil
 }
 
-// Settle changes a dead letter that was dealt with, and takes it out of the open ones; ErrNotFound if there is none.
+// Settle changes a dead letter and moves it from open to settled; ErrNotFound if there is none. It is idempotent.
 func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (StoredDeadLetter, error) {
 	g, err := d.Find(ctx, tenant, id)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// What was dealt with does not count any more.
+// Settled dead letters do not count.
 func TestDeadLetters_count(t *testing.T) {
 	for name, bucket := range buckets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestDeadLetters_count(t *testing.T) {
 	}
 }
 
-// A dead letter that could not be kept is none: it is kept when it is tried again.
+// A dead letter whose write failed does not exist; a retry stores it.
 func TestDeadLetters_has(t *testing.T) {
 	dir := t.TempDir()
 	bucket, err := storage.Open(t.Context(), "file://"+dir)

@@ -1,8 +1,7 @@
-// Package storage keeps everything large in one bucket: uploads, extracted text, model answers,
-// item results and artifacts. Temporal holds only references into it.
+// Package storage keeps all large data in one bucket: uploads, extracted text, model answers, item
+// results and artifacts. Temporal holds only references to it.
 //
-// Keys say what is where: files/<tenant>/ uploads, tasks/<task>/ all that belongs to one task,
-// ledger/<lineage>/ the paid answers of a task, and of those that share them, payloads/ what was too big for Temporal.
-// A key is written whole or not at all. Nothing here knows what an answer or a document means,
-// and nothing here knows Temporal or a provider.
+// Key prefixes: files/<tenant>/ uploads, tasks/<task>/ data of one task, ledger/<lineage>/ paid answers
+// shared by the tasks of a lineage, payloads/ values too large for Temporal. Every write is atomic. This
+// package knows nothing of the meaning of its data, of Temporal or of providers.
 package storage

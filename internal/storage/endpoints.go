@@ -12,28 +12,27 @@ import (
 	"longhaul/internal/task"
 )
 
-// Endpoints are the registered webhooks of all tenants, with their secrets. No tenant can name another's.
+// Endpoints stores the registered webhooks of all tenants with their secrets. Every access is limited to one tenant.
 //
-// What a tenant says of an endpoint and what a worker finds out about it are two objects, so that neither overwrites
-// the other.
+// The tenant's settings and the state written by workers are separate objects, so that neither overwrites the other.
 type Endpoints struct{ bucket *Bucket }
 
-// NewEndpoints gives the registered webhooks of a bucket.
+// NewEndpoints returns the registered webhooks of a bucket.
 func NewEndpoints(b *Bucket) Endpoints { return Endpoints{bucket: b} }
 
-// Endpoint is a registered webhook with what only its keeper knows.
+// Endpoint is a registered webhook with its secrets.
 type Endpoint struct {
 	task.Endpoint
-	Secrets []Secret `json:"secrets"` // the newest first
+	Secrets []Secret `json:"secrets"` // newest first
 }
 
-// Secret signs messages until its time is over; a zero time means that it has no end.
+// Secret is a signing secret, valid until its expiry; a zero time means that it does not expire.
 type Secret struct {
 	Text  string    `json:"text"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Signing are the secrets to sign with at a time.
+// Signing returns the secrets that are valid at a time.
 func (e Endpoint) Signing(now time.Time) []string {
 	var all []string
 	for _, s := range e.Secrets {
@@ -46,7 +45,7 @@ func (e Endpoint) Signing(now time.Time) []string {
 
 var validEndpointID = regexp.MustCompile(`^wh_[a-z2-7]{26}$`)
 
-// IsEndpointID reports whether a text looks like the id of a registered webhook.
+// IsEndpointID reports whether a text has the form of a webhook id.
 func IsEndpointID(text string) bool { return validEndpointID.MatchString(text) }
 
 func endpointsPrefix(tenant string) string { return "webhooks/" + tenant + "/" }
@@ -63,13 +62,13 @@ func (s Endpoints) Add(ctx context.Context, tenant string, e Endpoint) (Endpoint
 	return e, s.Put(ctx, tenant, e)
 }
 
-// Put writes what a tenant says of an endpoint.
+// Put stores the tenant's settings of an endpoint.
 func (s Endpoints) Put(ctx context.Context, tenant string, e Endpoint) error {
 	e.Disabled, e.Secret = nil, ""
 	return s.bucket.PutJSON(ctx, endpointKey(tenant, e.ID), e)
 }
 
-// Get gives an endpoint of a tenant; task.NotFound when there is none.
+// Get returns an endpoint of a tenant; task.NotFound if it is missing.
 func (s Endpoints) Get(ctx context.Context, tenant, id string) (Endpoint, error) {
 	var e Endpoint
 	missing := task.Errorf(task.NotFound, "no webhook %q", id)
@@ -93,7 +92,7 @@ func (s Endpoints) Get(ctx context.Context, tenant, id string) (Endpoint, error)
 	return e, nil
 }
 
-// IDs lists the ids of a tenant's endpoints.
+// IDs returns the ids of a tenant's endpoints.
 func (s Endpoints) IDs(ctx context.Context, tenant string) ([]string, error) {
 	entries, err := s.bucket.List(ctx, endpointsPrefix(tenant))
 	var ids []string
@@ -103,7 +102,7 @@ func (s Endpoints) IDs(ctx context.Context, tenant string) ([]string, error) {
 	return ids, err
 }
 
-// List gives a tenant's endpoints.
+// List returns a tenant's endpoints.
 func (s Endpoints) List(ctx context.Context, tenant string) ([]Endpoint, error) {
 	ids, err := s.IDs(ctx, tenant)
 	var all []Endpoint
@@ -112,24 +111,24 @@ func (s Endpoints) List(ctx context.Context, tenant string) ([]Endpoint, error) 
 		switch {
 		case err == nil:
 			all = append(all, e)
-		case task.AsError(err).Code != task.NotFound: // one that was removed meanwhile is none
+		case task.AsError(err).Code != task.NotFound: // an endpoint deleted during the listing is skipped
 			return nil, fmt.Errorf("list webhooks: %w", err)
 		}
 	}
 	return all, err
 }
 
-// Delete removes an endpoint.
+// Delete deletes an endpoint.
 func (s Endpoints) Delete(ctx context.Context, tenant, id string) error {
 	return errors.Join(s.bucket.Delete(ctx, endpointKey(tenant, id)), s.bucket.Delete(ctx, disabledKey(tenant, id)))
 }
 
-// Disable notes that nothing is sent to an endpoint any more.
+// Disable marks an endpoint as disabled: nothing is sent to it.
 func (s Endpoints) Disable(ctx context.Context, tenant, id, reason string) error {
 	return s.bucket.PutJSON(ctx, disabledKey(tenant, id), task.Disabled{At: time.Now().UTC().Truncate(time.Millisecond), Reason: reason})
 }
 
-// Enable lets an endpoint be sent to again.
+// Enable removes the mark of Disable.
 func (s Endpoints) Enable(ctx context.Context, tenant, id string) error {
 	return s.bucket.Delete(ctx, disabledKey(tenant, id))
 }

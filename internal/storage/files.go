@@ -13,16 +13,15 @@ import (
 	"longhaul/internal/task"
 )
 
-// Files are the uploads of all tenants, content-addressed: the same bytes of one tenant are one
-// file, whatever they are called. No tenant can name, or find out about, another's file.
+// Files stores the uploads of all tenants, content-addressed per tenant: equal bytes are one file, whatever their
+// names. A tenant cannot access, or detect, another tenant's file.
 type Files struct{ bucket *Bucket }
 
-// NewFiles gives the uploads of a bucket.
+// NewFiles returns the uploads of a bucket.
 func NewFiles(b *Bucket) Files { return Files{bucket: b} }
 
-// Save streams an upload into the bucket and returns its file. More than limit bytes are refused
-// with task.TooLarge; when r fails half-way, because the client left, nothing is kept. Saving the
-// same bytes again gives the same id and the newer name.
+// Save streams an upload into the bucket and returns its file. More than limit bytes give task.TooLarge; if r fails
+// nothing is stored. Saving the same bytes again returns the same id with the new name.
 func (f Files) Save(ctx context.Context, tenant, name, contentType string, r io.Reader, limit int64) (task.File, error) {
 	upload := "uploads/" + rand.Text()
 	sum, size, err := f.receive(ctx, upload, r, limit)
@@ -33,9 +32,9 @@ func (f Files) Save(ctx context.Context, tenant, name, contentType string, r io.
 		ID: fileID(sum), Object: "file", Name: name, ContentType: contentType,
 		Bytes: size, SHA256: sum, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	// The bytes come first: a record without bytes must never be seen.
+	// The bytes are stored first: a record must never exist without its bytes.
 	if err := f.bucket.blobs.Copy(ctx, bytesKey(tenant, file.ID), upload, nil); err != nil {
-		return task.File{}, fmt.Errorf("keep upload: %w", err)
+		return task.File{}, fmt.Errorf("store upload: %w", err)
 	}
 	if err := f.bucket.PutJSON(ctx, recordKey(tenant, file.ID), file); err != nil {
 		return task.File{}, err
@@ -55,7 +54,7 @@ func (f Files) receive(ctx context.Context, key string, r io.Reader, limit int64
 	return hex.EncodeToString(hash.Sum(nil)), size, err
 }
 
-// Stat describes a file of a tenant; task.NotFound when the tenant has no such file.
+// Stat returns a file of a tenant; task.NotFound if it is missing.
 func (f Files) Stat(ctx context.Context, tenant, id string) (task.File, error) {
 	var file task.File
 	err := task.Errorf(task.NotFound, "no file %q", id)
@@ -71,7 +70,7 @@ func (f Files) Stat(ctx context.Context, tenant, id string) (task.File, error) {
 	return file, nil
 }
 
-// Open opens a file's bytes.
+// Open opens a file for reading.
 func (f Files) Open(ctx context.Context, tenant, id string) (*Object, error) {
 	if _, err := f.Stat(ctx, tenant, id); err != nil {
 		return nil, err
@@ -79,20 +78,19 @@ func (f Files) Open(ctx context.Context, tenant, id string) (*Object, error) {
 	return f.bucket.Object(ctx, bytesKey(tenant, id))
 }
 
-// Delete removes a file. Tasks that already read it keep what they made of it; tasks that have
-// not will fail on that document.
+// Delete deletes a file. Tasks that have read it keep their results; tasks that have not will fail on it.
 func (f Files) Delete(ctx context.Context, tenant, id string) error {
 	if _, err := f.Stat(ctx, tenant, id); err != nil {
 		return err
 	}
-	// The record goes first, so that no reader finds a record without bytes.
+	// The record is deleted first, so that no reader finds a record without bytes.
 	if err := f.bucket.Delete(ctx, recordKey(tenant, id)); err != nil {
 		return err
 	}
 	return f.bucket.Delete(ctx, bytesKey(tenant, id))
 }
 
-// SweepUploads removes what broken-off uploads left behind before a time. Call it at start.
+// SweepUploads deletes unfinished uploads from before a time. Call it at start.
 func (f Files) SweepUploads(ctx context.Context, before time.Time) error {
 	left, err := f.bucket.List(ctx, "uploads/")
 	for _, entry := range left {
@@ -103,7 +101,7 @@ func (f Files) SweepUploads(ctx context.Context, before time.Time) error {
 	return err
 }
 
-// fileIDLength is "file_" and 40 hex digits: 160 bits of the SHA-256.
+// fileIDLength is the length of "file_" and 40 hex digits, 160 bits of the SHA-256.
 const fileIDLength = len("file_") + 40
 
 func fileID(sum string) string { return "file_" + sum[:40] }

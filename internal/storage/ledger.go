@@ -9,17 +9,16 @@ import (
 	"fmt"
 )
 
-// Ledger is the record of paid answers: what makes "paid once" true. Before a paid call its key is
-// looked up, after it the answer is recorded, and only then is a reference returned. So a retry, a
-// crash after the answer, or another task of the same lineage finds the answer and does not pay.
+// Ledger records paid answers, so that every answer is paid once. A paid call first looks its key up, and records the
+// answer before it returns a reference. A retry, a crash after the answer, or another task of the same lineage
+// therefore reuses the answer.
 type Ledger struct{ bucket *Bucket }
 
-// NewLedger gives the ledger of a bucket.
+// NewLedger returns the ledger of a bucket.
 func NewLedger(b *Bucket) Ledger { return Ledger{bucket: b} }
 
-// LedgerKey names the answer to a request. Lineage is the id of the first of the tasks that share their answers: a
-// task alone has its own; step is the name of the step that asks. Two requests share a key only if their JSON is
-// the same.
+// LedgerKey returns the key of the answer to a request. lineage is the id of the first of the tasks that share
+// answers; step is the name of the calling step. Requests share a key only if their JSON is equal.
 func LedgerKey(lineage, step string, request any) (string, error) {
 	data, err := json.Marshal(request)
 	if err != nil {
@@ -29,7 +28,7 @@ func LedgerKey(lineage, step string, request any) (string, error) {
 	return "ledger/" + lineage + "/" + step + "/" + hex.EncodeToString(sum[:]) + ".json", nil
 }
 
-// Look reads the answer under a key into answer, and reports whether there is one.
+// Look reads the answer of a key, and reports whether it exists.
 func (l Ledger) Look(ctx context.Context, key string, answer any) (bool, error) {
 	err := l.bucket.GetJSON(ctx, key, answer)
 	if errors.Is(err, ErrNotFound) {
@@ -38,7 +37,7 @@ func (l Ledger) Look(ctx context.Context, key string, answer any) (bool, error) 
 	return err == nil, err
 }
 
-// Record keeps an answer that was paid for.
+// Record stores a paid answer.
 func (l Ledger) Record(ctx context.Context, key string, answer any) error {
 	return l.bucket.PutJSON(ctx, key, answer)
 }

@@ -21,7 +21,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// buckets are one bucket of each sort that is supported.
+// buckets returns one bucket of each supported scheme.
 func buckets(t *testing.T) map[string]*storage.Bucket {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "user")
@@ -74,12 +74,12 @@ func TestBucket(t *testing.T) {
 			require.Len(t, entries, 1)
 			require.Equal(t, "财报.txt", entries[0].Name)
 			require.NoError(t, b.Delete(ctx, "tasks/a/财报.txt"))
-			require.NoError(t, b.Delete(ctx, "tasks/a/财报.txt"), "what is gone may be deleted again")
+			require.NoError(t, b.Delete(ctx, "tasks/a/财报.txt"), "deleting a missing key is not an error")
 		})
 	}
 }
 
-func TestBucket_aBrokenWriteKeepsNothing(t *testing.T) {
+func TestBucket_failedWriteStoresNothing(t *testing.T) {
 	for name, b := range buckets(t) {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("broken")
@@ -104,7 +104,7 @@ func TestFiles(t *testing.T) {
 			require.NoError(t, err)
 			second, err := files.Save(ctx, "acme", "b.txt", "text/plain", strings.NewReader("same bytes"), 100)
 			require.NoError(t, err)
-			require.Equal(t, first.ID, second.ID, "the same bytes are one file")
+			require.Equal(t, first.ID, second.ID, "equal bytes are one file")
 			got, err := files.Stat(ctx, "acme", first.ID)
 			require.NoError(t, err)
 			require.Equal(t, "b.txt", got.Name)
@@ -122,7 +122,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestFiles_refusedUploadsLeaveNothing(t *testing.T) {
+func TestFiles_refusedUploadsStoreNothing(t *testing.T) {
 	for name, b := range buckets(t) {
 		t.Run(name, func(t *testing.T) {
 			files := storage.NewFiles(b)
@@ -153,7 +153,7 @@ func TestFiles_sweepsOldUploadsOnly(t *testing.T) {
 	require.NoError(t, files.SweepUploads(t.Context(), time.Now().Add(-time.Hour)))
 	there, err := b.Exists(t.Context(), "uploads/left")
 	require.NoError(t, err)
-	require.True(t, there, "it may be in progress")
+	require.True(t, there, "a recent upload may be in progress")
 	require.NoError(t, files.SweepUploads(t.Context(), time.Now().Add(time.Hour)))
 	there, err = b.Exists(t.Context(), "uploads/left")
 	require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestLedger(t *testing.T) {
 	require.Equal(t, "paid", answer)
 }
 
-// What a killed process leaves of a write must never be read as a blob.
+// Temporary files of a killed process must never be read as blobs.
 func TestFileBucket_hidesHalfWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -209,7 +209,7 @@ func TestFileBucket_hidesHalfWrites(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A folder can be listed while it is written into.
+// A folder bucket can be listed during writes.
 func TestBucket_listWhileWriting(t *testing.T) {
 	t.Parallel()
 	b, err := storage.Open(t.Context(), "file://"+t.TempDir())
@@ -241,7 +241,7 @@ func TestBucket_listWhileWriting(t *testing.T) {
 	require.Len(t, entries, writers*each)
 }
 
-// A dead letter is found by its task, open or settled, among those of its tenant alone, and without looking through all of them.
+// A dead letter is found by its task, open or settled, only by its tenant, and without listing all.
 func TestDeadLetters_find(t *testing.T) {
 	t.Parallel()
 	b, err := storage.Open(t.Context(), "mem://")

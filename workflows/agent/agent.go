@@ -28,7 +28,7 @@ var steps = []string{stepPrepare, stepWork, stepReport, lifecycle.StepStore}
 
 var do *activities.Activities // names activities; never called
 
-// agentKind is the kind as readers and workers know it.
+// Kind describes the kind.
 func Kind() lifecycle.Kind {
 	return lifecycle.Kind{
 		Name: "agent", Title: "Work towards a goal",
@@ -43,7 +43,7 @@ func Kind() lifecycle.Kind {
 	}
 }
 
-// checkAgent refuses what an agent would find out only in the end.
+// checkAgent refuses an output schema that is invalid.
 func checkAgent(in lifecycle.Input) error {
 	form := in.(*task.AgentInput).OutputSchema //nolint:forcetypeassert // it is the kind's own
 	if form == nil {
@@ -59,8 +59,8 @@ func checkAgent(in lifecycle.Input) error {
 	return nil
 }
 
-// AgentCarry is what an agent takes along into its next run. It is small however long the conversation is: that is in the
-// bucket.
+// Carry is the progress that an agent takes into its next run. It is small however long the conversation is: the
+// conversation is in the bucket.
 type Carry struct {
 	Limits    activities.AgentLimits `json:"limits,omitzero"`
 	Documents []string               `json:"documents,omitempty"`  // what the documents that can be searched are called
@@ -88,8 +88,8 @@ type agent struct {
 	failed   error              // of a last turn that gave nothing
 }
 
-// Agent works towards a goal: turn by turn the model says what is to be done, the tools do it, and a person is asked
-// where one must be.
+// Run works towards a goal: turn by turn the model says what to do, tools do it, and a person is asked where one must
+// approve.
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		g := &agent{run: run, replies: map[string]bool{}, asking: workflow.NewSemaphore(ctx, mostAsked), starting: workflow.NewSemaphore(ctx, 1)}
@@ -170,7 +170,7 @@ func (g *agent) prepare(ctx workflow.Context) error {
 	return workflow.ExecuteActivity(lifecycle.DocumentWork(ctx, stepPrepare, "get the tools ready"), do.PrepareAgent, req).Get(ctx, &g.Limits)
 }
 
-// turn lets the model have its say.
+// turn makes one model call.
 func (g *agent) turn(ctx workflow.Context) (activities.Turn, error) {
 	req := activities.TurnRequest{
 		Task: g.run.Facts.Ref(), InputKey: g.run.Facts.InputKey, Documents: g.Documents,
@@ -197,8 +197,8 @@ func (g *agent) turn(ctx workflow.Context) (activities.Turn, error) {
 	return turn, nil
 }
 
-// lastOrder is what the model is told when it must come to an end: because of a limit, or because it has reached the
-// goal and the result is to be of a form.
+// lastOrder tells the model that it must come to an end: because of a limit, or because the goal is reached and the
+// result has a schema.
 func (g *agent) lastOrder() string {
 	const noTools = "No tool can be used any more. "
 	switch {
@@ -234,14 +234,14 @@ func (g *agent) stop(ctx workflow.Context) {
 // turnsKept is how many of the newest turns are never compacted.
 const turnsKept = 3
 
-// older is the last turn that may be compacted.
+// older returns the last turn that may be compacted.
 func (g *agent) older() int { return g.Turn - turnsKept }
 
 // mostShrunk is how often results are shown shorter: to a quarter each time.
 const mostShrunk = 3
 
-// makeRoom makes a conversation shorter that the model finds too long, and reports whether it could: the older turns become a memory,
-// and if there are none, the results of tools are shown shorter.
+// makeRoom shortens a conversation that the model finds too long: older turns become a memory, or else tool results
+// are shown shorter. It reports whether it could.
 func (g *agent) makeRoom(ctx workflow.Context) bool {
 	if g.older() > g.Memory {
 		return g.compact(ctx) == nil
@@ -250,7 +250,7 @@ func (g *agent) makeRoom(ctx workflow.Context) bool {
 	return g.Shrunk <= mostShrunk
 }
 
-// compact turns the older part of the conversation into a memory of it, before it outgrows the model.
+// compact turns the older part of the conversation into a memory before it is too long for the model.
 func (g *agent) compact(ctx workflow.Context) error {
 	upto := g.older()
 	about := fmt.Sprintf("compact turns %d to %d", g.Memory+1, upto)
@@ -265,7 +265,7 @@ func (g *agent) compact(ctx workflow.Context) error {
 	return err
 }
 
-// hear notes what was said. The same may be said twice; it counts once.
+// hear notes an answer or a message. A duplicate counts once.
 func (g *agent) hear(said record.Message) {
 	if said.Request != "" {
 		g.replies[said.Request] = true

@@ -16,11 +16,10 @@ var library *activities.Library // names activities; never called
 // Steps names the steps that fetching and reading belong to.
 type Steps struct{ Fetch, Read string }
 
-// handfulWeight is how much is read in one activity: so many documents of a page or two, or one
-// that is longer.
+// batchWeight is how much is read in one activity: several documents of a page or two, or one that is longer.
 const batchWeight = 16
 
-// handful is how many of the first documents are read together.
+// BatchSize returns how many of the first documents are read together.
 func BatchSize(weights []int) int {
 	n, weight := 0, 0
 	for ; n < len(weights); n++ {
@@ -31,11 +30,11 @@ func BatchSize(weights []int) int {
 	return n
 }
 
-// readAtOnce is how many handfuls of documents are fetched and read side by side.
+// readAtOnce is how many batches of documents are fetched and read side by side.
 const readAtOnce = 16
 
-// readAll fetches and reads the documents of a task that are all needed before its work begins. A document that
-// could not be had has its error in its place. The error is ctx's own.
+// ReadAll fetches and reads documents that are all needed before the work of a task begins. A document that cannot be
+// read has its error in its place. The error is that of ctx.
 func ReadAll(ctx workflow.Context, steps Steps, t record.TaskRef, inputKey string) ([]activities.Document, error) {
 	var groups []activities.Group
 	plan := record.PlanRequest{Task: t, InputKey: inputKey}
@@ -82,7 +81,7 @@ func Halve(ctx workflow.Context, step string, req activities.HalveRequest) (halv
 	return halves, err
 }
 
-// readHandful fetches those of a handful that are at an address, and reads all that could be had.
+// ReadBatch fetches the documents of a batch that have an address, and reads all that could be fetched.
 func ReadBatch(ctx workflow.Context, steps Steps, req activities.ReadRequest, urls []int) ([]activities.Document, error) {
 	documents := make([]activities.Document, len(req.Indexes))
 	errs := lifecycle.Each(ctx, len(req.Indexes), len(req.Indexes), func(ctx workflow.Context, i int) error {
@@ -112,13 +111,13 @@ func ReadBatch(ctx workflow.Context, steps Steps, req activities.ReadRequest, ur
 	return documents, nil
 }
 
-// fetch brings a document from its address into the bucket.
+// Fetch downloads a document into the bucket.
 func Fetch(ctx workflow.Context, steps Steps, req activities.DocumentRequest) error {
 	about := fmt.Sprintf("fetch document %d", req.Index+1)
 	return workflow.ExecuteActivity(lifecycle.DocumentWork(ctx, steps.Fetch, about), library.FetchDocument, req).Get(ctx, nil)
 }
 
-// read gets the text out of documents, in one activity; of none there is nothing to read.
+// Read extracts the text of documents in one activity; without documents it does nothing.
 func Read(ctx workflow.Context, steps Steps, req activities.ReadRequest) (texts []activities.Document, err error) {
 	n := len(req.Indexes)
 	if n == 0 {

@@ -9,12 +9,12 @@ import (
 	"longhaul/internal/task"
 )
 
-// callsAtOnce is the window of calls that one workflow keeps in flight: about twice what the
-// workers of a small installation run at once, so that a slot that falls free is filled at once.
+// MaxCalls is how many calls one workflow keeps in flight: about twice what the workers of a small installation run at
+// once, so that a free slot is filled at once.
 const MaxCalls = 100
 
-// each runs f for every index below n, at most window of them at a time: when one ends the next
-// begins. It waits for all, and gives their errors by index; nil where there is none.
+// Each runs f for every index below n, at most window of them at a time. It waits for all and returns their errors by
+// index.
 func Each(ctx workflow.Context, window, n int, f func(ctx workflow.Context, i int) error) []error {
 	slots := workflow.NewSemaphore(ctx, int64(window))
 	all := workflow.NewWaitGroup(ctx)
@@ -35,7 +35,7 @@ func Each(ctx workflow.Context, window, n int, f func(ctx workflow.Context, i in
 	return errs
 }
 
-// listen hands what a signal tells to hear, until ctx ends.
+// Listen passes what a signal carries to hear, until ctx ends.
 func Listen[T any](ctx workflow.Context, signal string, hear func(T)) {
 	inbox := workflow.GetSignalChannel(ctx, signal)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -49,15 +49,15 @@ func Listen[T any](ctx workflow.Context, signal string, hear func(T)) {
 	})
 }
 
-// hearOut gives all who listen their turn: what a signal told in the moment in which a run ends has been handed to them, and would be lost with the
-// run. It takes no time.
+// DrainSignals lets every listener handle the signals that have arrived: they would be lost when the run ends. It
+// takes no time.
 func DrainSignals(ctx workflow.Context) error {
 	heard := false
 	workflow.Go(ctx, func(workflow.Context) { heard = true }) // its turn comes after theirs
 	return workflow.Await(ctx, func() bool { return heard })
 }
 
-// first is the first error there is.
+// FirstError returns the first error of a list.
 func FirstError(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -67,11 +67,11 @@ func FirstError(errs []error) error {
 	return nil
 }
 
-// combine makes one answer out of several; last is set when nothing comes after it.
+// combine makes one answer out of several; last is set for the final call.
 type combine func(ctx workflow.Context, answers []string, last bool) (call.Answer, error)
 
-// reduce combines answers, fanIn at a time and level by level, until one is left. The last call is made
-// in any case, for what it completes: of a single answer, combining makes nothing new and costs nothing.
+// Reduce combines answers, fanIn at a time and level by level, until one is left. The last call is made in any case,
+// for what it completes: combining a single answer costs nothing.
 func Reduce(ctx workflow.Context, fanIn int, answers []string, f combine) (call.Answer, error) {
 	for len(answers) > fanIn {
 		next := make([]call.Answer, (len(answers)+fanIn-1)/fanIn)
@@ -87,7 +87,7 @@ func Reduce(ctx workflow.Context, fanIn int, answers []string, f combine) (call.
 	return combineWhole(ctx, answers, true, f)
 }
 
-// whole combines answers in one call, or in halves if together they are too long for the model.
+// combineWhole combines answers in one call, or in halves if together they are too long for the model.
 func combineWhole(ctx workflow.Context, answers []string, last bool, f combine) (call.Answer, error) {
 	if len(answers) == 1 && !last {
 		return call.Answer{Key: answers[0]}, nil
@@ -108,13 +108,13 @@ func combineWhole(ctx workflow.Context, answers []string, last bool, f combine) 
 	return f(ctx, []string{one.Key, other.Key}, last)
 }
 
-// tooLong reports whether a model refused a text for its length.
+// TooLong reports whether a model refused a text for its length.
 func TooLong(err error) bool {
 	var told *task.Error
 	return errors.As(Reason(err), &told) && told.Code == task.ContextExceeded
 }
 
-// keys are the answers that there are, in order.
+// Keys returns the ledger keys of answers, in order; an empty answer has none.
 func Keys(answers []call.Answer) []string {
 	var found []string
 	for _, answer := range answers {
@@ -125,7 +125,7 @@ func Keys(answers []call.Answer) []string {
 	return found
 }
 
-// ofThePart are the failures that lie in the text of a part, not in the provider or our account.
+// PartFailures lists the failures that are caused by the text of a part, not by the provider or our account.
 var PartFailures = map[task.Code]bool{
 	task.ContentFiltered: true, task.ModelRefused: true, task.ContextExceeded: true,
 	task.AnswerIncomplete: true, task.BadResponse: true,

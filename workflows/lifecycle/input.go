@@ -8,7 +8,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// require shows that a person is needed, at once.
+// Require publishes at once that a person is needed.
 func (r *Run) Require(ctx workflow.Context, req task.InputRequest) error {
 	requests := maps.Clone(r.State.Requests)
 	if requests == nil {
@@ -26,7 +26,7 @@ func (r *Run) Require(ctx workflow.Context, req task.InputRequest) error {
 	return nil
 }
 
-// settled takes a request back: it was answered, or its time is over.
+// Settled removes a request: it was answered, or it expired.
 func (r *Run) Settled(ctx workflow.Context, id string) {
 	requests := maps.Clone(r.State.Requests)
 	delete(requests, id)

@@ -79,7 +79,7 @@ func ContinueAsNew[Carry any](ctx workflow.Context, r *Run, carry *Carry) error 
 	return workflow.NewContinueAsNewError(ctx, r.Facts.Kind, record.Start[Carry]{Facts: r.Facts, Snapshot: &r.State, Carry: carry})
 }
 
-// watchCancel tells readers at once that a cancel was heard.
+// watchCancel publishes at once that a cancel arrived.
 func (r *Run) watchCancel(ctx workflow.Context) {
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		ctx.Done().Receive(ctx, nil)
@@ -94,7 +94,7 @@ func (r *Run) watchCancel(ctx workflow.Context) {
 	})
 }
 
-// halt stops the work. The task then ends with what it has, and says why.
+// Halt stops the work. The task ends with what it has, and says why.
 func (r *Run) Halt(why *task.Error) {
 	if r.halted == nil {
 		r.halted = why
@@ -102,7 +102,7 @@ func (r *Run) Halt(why *task.Error) {
 	}
 }
 
-// watchDeadline stops the work when the deadline comes.
+// watchDeadline stops the work at the deadline.
 func (r *Run) watchDeadline(ctx workflow.Context) {
 	if r.Facts.Deadline == nil {
 		return
@@ -116,8 +116,7 @@ func (r *Run) watchDeadline(ctx workflow.Context) {
 	})
 }
 
-// end closes the books and makes the ending. From here on nothing interrupts: the context is no
-// longer the one that a cancel reaches.
+// end stores the results and ends the task. A cancel no longer interrupts it.
 func (r *Run) end(ctx workflow.Context, w Work, workErr error) (record.Ending, error) {
 	cancelled := ctx.Err() != nil
 	clean, _ := workflow.NewDisconnectedContext(ctx)
@@ -146,8 +145,8 @@ func (r *Run) end(ctx workflow.Context, w Work, workErr error) (record.Ending, e
 	return r.verdict(finished, why, cancelled)
 }
 
-// why says what kept the task from its end, nil if nothing did. A cancel that came before the end
-// counts even if the work was done by then: the task was already shown as cancelling.
+// why returns what stopped the task early, nil if nothing did. A cancel that arrived before the end counts even if the
+// work was done by then: the task was already shown as cancelling.
 func (r *Run) why(cancelled bool, workErr error) *task.Error {
 	switch {
 	case cancelled:
@@ -173,7 +172,7 @@ func allFailed(f results.Finished) *task.Error {
 	return e
 }
 
-// close puts the task's state to its final words.
+// close sets the final state of the task.
 func (r *Run) close(f results.Finished, why *task.Error, cancelled bool) {
 	s := &r.State
 	if why != nil && why.Code == task.BudgetExceeded && s.Usage.Cost != nil {
@@ -195,8 +194,8 @@ func (r *Run) close(f results.Finished, why *task.Error, cancelled bool) {
 	s.Progress.Message = closing(s.State, f.Counts)
 }
 
-// bury puts a task that failed for good, or some of whose items did, among the dead letters. One that somebody cancelled is none, and of one that
-// works for another that one hears. Whatever becomes of the letter, the task says its last words.
+// writeDeadLetter keeps a task that failed for good, or some of whose items did. Cancelled tasks are not dead-
+// lettered; the failure of a child task is reported to its parent instead. The task ends whether or not this succeeds.
 func (r *Run) writeDeadLetter(ctx workflow.Context, f results.Finished, why *task.Error, cancelled bool) {
 	if cancelled || r.Facts.Parent != "" || r.Facts.Kind == record.KindReplay || why == nil && len(f.Failures) == 0 {
 		return
@@ -209,7 +208,8 @@ func (r *Run) writeDeadLetter(ctx workflow.Context, f results.Finished, why *tas
 	r.State.DeadLetter = err == nil
 }
 
-// verdict is how the workflow itself ends, for those who look at Temporal, and for a task that started it: whatever it came to, it has cost something.
+// verdict is the result or the error of the workflow itself. Both carry the ending, so that a task that started this
+// one learns its cost.
 func (r *Run) verdict(f results.Finished, why *task.Error, cancelled bool) (record.Ending, error) {
 	ending := record.Ending{Outcome: f.Outcome, Counts: f.Counts, Usage: r.State.Usage, Result: f.Result}
 	switch {
@@ -223,7 +223,8 @@ func (r *Run) verdict(f results.Finished, why *task.Error, cancelled bool) (reco
 	}
 }
 
-// endingOf is the ending in the error of a task that failed or was cancelled. One that was cut off from outside has none, nor has one of earlier builds.
+// EndingOf returns the ending in the error of a task that failed or was cancelled; it is empty if Temporal ended the
+// task.
 func EndingOf(err error) (ending record.Ending) {
 	var told *task.Error
 	var message string
@@ -236,7 +237,7 @@ func EndingOf(err error) (ending record.Ending) {
 	return ending
 }
 
-// spent is what a model call used, whether it gave an answer or not.
+// Spent returns what a model call used, with or without an answer.
 func Spent(answer call.Answer, err error) record.Spent {
 	if err != nil {
 		return SpentOn(err)
@@ -244,8 +245,8 @@ func Spent(answer call.Answer, err error) record.Spent {
 	return record.Spent{Calls: answer.Calls, Usage: answer.Usage}
 }
 
-// spentOn is what a failed or cancelled call used all the same. One that a cancel kept from being made used nothing: then the error is the SDK's own,
-// and its details are none of ours.
+// SpentOn returns what a failed or cancelled call used. A call that a cancel prevented used nothing: its error comes
+// from the SDK and has no details of ours.
 func SpentOn(err error) record.Spent {
 	var told *task.Error
 	var spent record.Spent
@@ -261,7 +262,7 @@ func SpentOn(err error) record.Spent {
 	return spent
 }
 
-// failedAt is the reason of an error, with the step that its activity belongs to.
+// FailedAt returns the reason of an error, with the step of its activity.
 func FailedAt(err error) *task.Error {
 	why := Reason(err)
 	if act, ok := errors.AsType[*temporal.ActivityError](err); ok && why.Step == "" {
@@ -270,7 +271,7 @@ func FailedAt(err error) *task.Error {
 	return why
 }
 
-// reason puts an error of an activity or a child into the words of a task.
+// Reason turns the error of an activity or a child into an error of the task.
 func Reason(err error) *task.Error {
 	var told *task.Error
 	if errors.As(err, &told) {

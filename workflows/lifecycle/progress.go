@@ -13,7 +13,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// Run is a task while its workflow runs: its facts, and the state its readers see.
+// Run is a task while its workflow runs: its facts, and the state that readers see.
 type Run struct {
 	Facts    record.Facts
 	steps    []string
@@ -25,19 +25,19 @@ type Run struct {
 	listed   task.State // the state that lists show
 }
 
-// pace is how often news of a task is written at the most. Every write is an event of a history,
-// so a task that runs for hours writes less often: once in a hundredth of its age, up to ten seconds.
+// NewsInterval is the shortest time between two publications of progress. Each is an event of the history, so a long
+// task publishes less often: every hundredth of its age, from one to ten seconds.
 func NewsInterval(age time.Duration) time.Duration {
 	return min(max(age/100, time.Second), 10*time.Second)
 }
 
-// throttle does something now, or as soon as it may be done again.
+// Throttle runs an action now, or as soon as it may run again.
 type Throttle struct {
 	last    time.Time
 	pending bool
 }
 
-// soon runs act at once if it has not run within the time, and once at the end of it otherwise.
+// Soon runs act at once if it has not run within the interval, and once at the end of the interval otherwise.
 func (t *Throttle) Soon(ctx workflow.Context, every time.Duration, act func(workflow.Context)) {
 	if t.pending {
 		return
@@ -60,15 +60,15 @@ func (t *Throttle) Soon(ctx workflow.Context, every time.Duration, act func(work
 	})
 }
 
-// enter goes on to a step. Steps only go forward, whatever order their news arrives in.
+// Enter moves the task to a step. Steps only move forward.
 func (r *Run) Enter(step string) {
 	if i := slices.Index(r.steps, step); i+1 > r.State.Progress.StepIndex {
 		r.State.Progress.Step, r.State.Progress.StepIndex = step, i+1
 	}
 }
 
-// advance notes how much of the work is done, from 0 to 1, and shows it soon. The percentage never
-// falls, and stays below 100 until the task has ended.
+// Advance publishes soon how much of the work is done, from 0 to 1. The percentage never falls, and stays below 100
+// until the task has ended.
 func (r *Run) Advance(ctx workflow.Context, fraction float64, counts task.Counts) {
 	now := workflow.Now(ctx)
 	p := &r.State.Progress
@@ -85,7 +85,7 @@ func (r *Run) Advance(ctx workflow.Context, fraction float64, counts task.Counts
 	r.PublishSoon(ctx)
 }
 
-// eta is a guess from the speed so far; there is none in the first seconds.
+// eta estimates the time left from the speed so far; nil in the first seconds.
 func eta(elapsed time.Duration, fraction float64) *task.ETA {
 	if fraction < 0.02 || elapsed < 3*time.Second {
 		return nil
@@ -94,16 +94,16 @@ func eta(elapsed time.Duration, fraction float64) *task.ETA {
 	return &task.ETA{Seconds: int64(math.Ceil(left))}
 }
 
-// say tells readers what is being done.
+// Say publishes soon what is being done.
 func (r *Run) Say(ctx workflow.Context, message string) {
 	r.State.Progress.Message = message
 	r.PublishSoon(ctx)
 }
 
-// at reports whether the task has come to a step.
+// At reports whether the task is at a step.
 func (r *Run) At(step string) bool { return r.State.Progress.Step == step }
 
-// spend adds what a model call used, whether it gave an answer or not.
+// Spend adds what a model call used, with or without an answer.
 func (r *Run) Spend(ctx workflow.Context, answer call.Answer, err error) {
 	r.State.Usage = r.State.Usage.Add(Spent(answer, err).Usage)
 	r.State.Simulated = r.State.Simulated || answer.Simulated
@@ -112,14 +112,14 @@ func (r *Run) Spend(ctx workflow.Context, answer call.Answer, err error) {
 	}
 }
 
-// checkBudget stops the work when the budget is used up. Calls on their way are still paid for.
+// CheckBudget stops the work when the budget is used up. Calls under way are still paid for.
 func (r *Run) CheckBudget() {
 	if why := r.OverBudget(); why != nil {
 		r.Halt(why)
 	}
 }
 
-// overBudget says why nothing more may be spent; nil if there is no reason.
+// OverBudget returns why no more may be spent; nil if more may.
 func (r *Run) OverBudget() *task.Error {
 	switch {
 	case r.Facts.Budget == 0:
@@ -131,13 +131,13 @@ func (r *Run) OverBudget() *task.Error {
 	return nil
 }
 
-// mostUnmetered is after how many calls without a price a budget is given up, if no call has one.
+// mostUnmetered is the number of calls without a price after which a budget cannot be kept, if no call has a price.
 const mostUnmetered = 5
 
-// left is what is left of the budget; 0 is no limit.
+// BudgetLeft returns what is left of a budget after spending; 0 means no limit.
 func (r *Run) BudgetLeft() float64 { return BudgetLeft(r.Facts.Budget, r.SpentMoney()) }
 
-// rest is what is left of a budget when something was spent; 0 is no limit.
+// BudgetLeft returns what is left of a budget after spending; 0 means no limit.
 func BudgetLeft(budget, spent float64) float64 {
 	const least = 1e-12 // a budget that is used up is not none
 	if budget == 0 {
@@ -146,16 +146,16 @@ func BudgetLeft(budget, spent float64) float64 {
 	return max(budget-spent, least)
 }
 
-// nearBudget reports whether little is left of the budget.
+// NearBudget reports whether little is left of the budget.
 func (r *Run) NearBudget() bool {
 	const near = 0.9
 	return r.Facts.Budget > 0 && r.SpentMoney() >= near*r.Facts.Budget
 }
 
-// spentMoney is what the task cost, with the tasks that it started.
+// SpentMoney returns what the task cost, with the tasks that it started.
 func (r *Run) SpentMoney() float64 { return Money(r.State.Usage.Add(r.State.Started)) }
 
-// money is what was spent, as far as it is known.
+// Money returns the amount of a usage, as far as it is known.
 func Money(used task.Usage) float64 {
 	if used.Cost == nil {
 		return 0
@@ -163,7 +163,7 @@ func Money(used task.Usage) float64 {
 	return used.Cost.Amount
 }
 
-// publishSoon writes the memo before long.
+// PublishSoon publishes the state within the news interval.
 func (r *Run) PublishSoon(ctx workflow.Context) {
 	r.news.Soon(ctx, NewsInterval(workflow.Now(ctx).Sub(r.State.StartedAt)), func(ctx workflow.Context) {
 		if r.State.State.Terminal() {
@@ -175,7 +175,7 @@ func (r *Run) PublishSoon(ctx workflow.Context) {
 	})
 }
 
-// publish writes the state to the memo, as the next revision.
+// publish writes the state to the memo under the next revision.
 func (r *Run) publish(ctx workflow.Context) error {
 	r.State.Next()
 	if now := workflow.Now(ctx); now.After(r.State.UpdatedAt) { // not so when the API's clock is ahead, or a new run begins by a clock that was put back
@@ -191,7 +191,7 @@ func (r *Run) publish(ctx workflow.Context) error {
 	return workflow.UpsertMemo(ctx, map[string]any{record.MemoState: r.State})
 }
 
-// details is the state in words, for those who look at the workflow in Temporal's own pages.
+// details describes the state in Markdown for the Temporal Web UI.
 func (r *Run) details() string {
 	p := r.State.Progress
 	text := fmt.Sprintf("**%s**, step %d of %d: %s\n\n%s", r.State.State, p.StepIndex, p.StepCount, p.Step, p.Message)

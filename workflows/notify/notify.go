@@ -15,14 +15,14 @@ import (
 // tells names the activities that tell with their types; it is never called.
 var do *activities.Activities
 
-// registerNotify makes the workflows that tell known.
+// Register registers the workflows.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: record.TypeNotify})
 	r.RegisterWorkflowWithOptions(Deliver, workflow.RegisterOptions{Name: record.TypeDeliver})
 	r.RegisterWorkflowWithOptions(Ping, workflow.RegisterOptions{Name: record.TypePing})
 }
 
-// Notify makes the messages of one occasion, and has each delivered by a workflow of its own.
+// Notify makes the messages of one event and starts a delivery for each.
 func Notify(ctx workflow.Context, what activities.NoticeRequest) error {
 	var ready []activities.Addressed
 	err := workflow.ExecuteActivity(lifecycle.NotifyWork(ctx, what.Tenant, "wait for the state"), do.PrepareNotices, what).Get(ctx, &ready)
@@ -37,8 +37,8 @@ func Notify(ctx workflow.Context, what activities.NoticeRequest) error {
 	return nil
 }
 
-// Deliver delivers one message: an activity, which Temporal calls again as often as the schedule wants. Whoever asks
-// for it again has it sent at once, and the schedule begins anew.
+// Deliver delivers one message: an activity that Temporal retries by the schedule. A redeliver signal sends at once
+// and restarts the schedule.
 func Deliver(ctx workflow.Context, m activities.Addressed) (status task.DeliveryStatus, err error) {
 	again := workflow.GetSignalChannel(ctx, record.SignalRedeliver)
 	for again.ReceiveAsync(nil) { // who started it by asking is served by its start
@@ -60,7 +60,7 @@ func Deliver(ctx workflow.Context, m activities.Addressed) (status task.Delivery
 	}
 }
 
-// Ping tries once whether a message arrives at a registered webhook.
+// Ping sends one test message to a registered webhook.
 func Ping(ctx workflow.Context, req activities.PingRequest) (attempt task.Attempt, err error) {
 	err = workflow.ExecuteActivity(lifecycle.NotifyWork(ctx, req.Endpoint, "ping"), do.Ping, req).Get(ctx, &attempt)
 	return attempt, err

@@ -26,7 +26,7 @@ var steps = []string{lifecycle.StepFetch, lifecycle.StepExtract, stepIndex, step
 
 var do *activities.Activities // names activities; never called
 
-// qaKind is the kind qa.
+// Kind describes the kind.
 func Kind() lifecycle.Kind {
 	return lifecycle.Kind{
 		Name: "qa", Title: "Answer questions about documents",
@@ -39,7 +39,7 @@ func Kind() lifecycle.Kind {
 	}
 }
 
-// QACarry is what a qa task takes along into its next run.
+// Carry is the progress that a task takes into its next run.
 type Carry struct {
 	Plan      activities.QAPlan         `json:"plan,omitzero"`
 	Ready     bool                      `json:"ready,omitempty"` // the texts are ready for questions
@@ -53,8 +53,8 @@ type Carry struct {
 	Expected  float64                   `json:"expected,omitempty"` // at all, in model calls
 }
 
-// QA is a task over documents and questions: it reads the documents, gets vectors for their passages, and answers
-// every question from the passages that fit it best; those that take everything are answered after that.
+// Run reads the documents, gets vectors for their passages, and answers every question from the passages that fit it
+// best; questions that need all texts are answered after that.
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		q := &qa{run: run, calls: workflow.NewSemaphore(ctx, lifecycle.MaxCalls)}
@@ -69,7 +69,7 @@ func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error)
 	})
 }
 
-// qa is a qa task at work.
+// qa is a task at work.
 type qa struct {
 	Carry
 	run    *lifecycle.Run
@@ -79,7 +79,7 @@ type qa struct {
 }
 
 // everythingAtOnce is how many questions are answered from all texts side by side: each may take hundreds of calls,
-// and their events must fit into one history.
+// whose events must fit into one history.
 const everythingAtOnce = 2
 
 func (q *qa) Do(ctx workflow.Context) error {

@@ -26,7 +26,7 @@ var steps = []string{stepSelect, stepCanary, stepReplay, lifecycle.StepStore}
 
 var do *activities.Activities // names activities; never called
 
-// replayKind is the kind as readers and workers know it.
+// Kind describes the kind.
 func Kind() lifecycle.Kind {
 	return lifecycle.Kind{
 		Name: record.KindReplay, Title: "Run dead letters again",
@@ -40,7 +40,7 @@ func Kind() lifecycle.Kind {
 	}
 }
 
-// checkReplay refuses an input that does not say what to run again.
+// checkReplay refuses an input that selects no dead letters.
 func checkReplay(in lifecycle.Input) error {
 	r := in.(*task.ReplayInput) //nolint:forcetypeassert // it is the kind's own
 	if r.Fingerprint == "" && r.Kind == "" && len(r.IDs) == 0 {
@@ -52,7 +52,7 @@ func checkReplay(in lifecycle.Input) error {
 // replaysAtOnce is how many replays of a bulk run side by side.
 const replaysAtOnce = 50
 
-// ReplaysCarry is what a bulk replay takes along into its next run.
+// Carry is the progress that a bulk replay takes into its next run.
 type Carry struct {
 	Plan      activities.ReplaysPlan `json:"plan,omitzero"`
 	Next      int                    `json:"next,omitempty"` // the first that has not been started
@@ -60,7 +60,7 @@ type Carry struct {
 	Failed    int                    `json:"failed,omitempty"`
 }
 
-// Replays runs dead letters again: the canary first, then the others at a rate.
+// Run replays dead letters: the canary first, then the others at a rate.
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		r := &replays{run: run}

@@ -70,10 +70,10 @@ func TestRows_files(t *testing.T) {
 	}{
 		"one row":             {file: "a.jsonl", content: `{"name":"x"}`, ids: []string{""}, errors: []string{""}, prompts: []string{"About x"}},
 		"Windows newlines":    {file: "a.csv", content: "id,name\r\n1,x\r\n2,\"y\r\nz\"\r\n", ids: []string{"1", "2"}, errors: []string{"", ""}, prompts: []string{"About y\r\nz"}},
-		"duplicate ids":       {file: "a.csv", content: "id,name\n1,x\n1,y\n", ids: []string{"1", "1"}, errors: []string{"", `line 3: the id "1" was used in line 2`}},
+		"duplicate ids":       {file: "a.csv", content: "id,name\n1,x\n1,y\n", ids: []string{"1", "1"}, errors: []string{"", `line 3: the id "1" is already used in line 2`}},
 		"characters":          {file: "a.jsonl", content: string(odd), ids: []string{""}, errors: []string{""}, prompts: []string{"About " + control.String() + "\x7f\u0085\u2028😀👩‍🚀"}},
 		"GBK":                 {file: "a.csv", content: chinese, columns: map[string]string{"编号": "id", "标题": "name"}, ids: []string{"1", "2"}, errors: []string{"", ""}, prompts: []string{"About 第二行文字"}},
-		"one of twenty MB":    {file: "a.jsonl", content: `{"id":"big","name":"` + strings.Repeat("x", 20<<20) + "\"}\n" + `{"name":"x"}`, ids: []string{"", ""}, errors: []string{"line 1: the row has 20971543 bytes; at most 16777216 are allowed", ""}},
+		"one of twenty MB":    {file: "a.jsonl", content: `{"id":"big","name":"` + strings.Repeat("x", 20<<20) + "\"}\n" + `{"name":"x"}`, ids: []string{"", ""}, errors: []string{"line 1: the row has 20971543 bytes, the limit is 16777216", ""}},
 		"more than a shard":   {file: "a.jsonl", content: `{"id":"big","name":"` + strings.Repeat("x", 2<<20) + `"}`, ids: []string{"big"}, errors: []string{""}},
 		"one without a value": {file: "a.jsonl", content: `{"name":"x"}` + "\n\n" + `{"id":"2"}`, ids: []string{"", "2"}, errors: []string{"", "line 3: it has no name"}},
 	} {
@@ -111,9 +111,9 @@ func TestRows_nothingToDo(t *testing.T) {
 		code                    task.Code
 		says                    string
 	}{
-		"no rows":        {"a.jsonl", "", "About {{name}}", task.Invalid, "there are no rows"},
-		"only a header":  {"a.csv", "id,name\n", "About {{name}}", task.Invalid, "there are no rows"},
-		"all rows bad":   {"a.jsonl", "x\ny\n", "About {{name}}", task.AllItemsFailed, "line 1: it is not JSON"},
+		"no rows":        {"a.jsonl", "", "About {{name}}", task.Invalid, "the input has no rows"},
+		"only a header":  {"a.csv", "id,name\n", "About {{name}}", task.Invalid, "the input has no rows"},
+		"all rows bad":   {"a.jsonl", "x\ny\n", "About {{name}}", task.AllItemsFailed, "line 1: the row is not JSON"},
 		"blank rows":     {"a.jsonl", `"  "` + "\n" + `"\t"`, "{{text}}", task.AllItemsFailed, "there is no text in it"},
 		"another column": {"a.csv", "id,name\n1,x\n", "About {{nmae}}", task.Invalid, `unknown column "nmae"; did you mean "name"?`},
 		"no template":    {"a.csv", "id,name\n1,x\n", "", task.Invalid, "template: there is none"},
@@ -137,7 +137,7 @@ func TestRows_refused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ kind, input, pointer, says string }{
 		"template":          {"generate", `{"rows":["a"],"template":"{{x"}`, "/input/template", "line 1, character 1"},
-		"text":              {"embed", `{"rows":["a"],"text":"{{}}"}`, "/input/text", "without the name of a column"},
+		"text":              {"embed", `{"rows":["a"],"text":"{{}}"}`, "/input/text", "without a column name"},
 		"rows and a file":   {"generate", `{"rows":["a"],"file":{"file_id":"x"},"template":"x"}`, "", "rows"},
 		"neither":           {"embed", `{}`, "", "rows"},
 		"two files":         {"embed", `{"file":{"file_id":"x","url":"https://example.com/x"}}`, "/file", "url"},

@@ -55,7 +55,7 @@ func Embed() lifecycle.Kind {
 	return kind
 }
 
-// RowsCarry is what a task over rows takes along into its next run.
+// Carry is the progress that a task takes into its next run.
 type Carry struct {
 	Plan activities.RowsPlan `json:"plan,omitzero"`
 	Next int                 `json:"next,omitempty"` // the first shard that has not been started
@@ -65,8 +65,8 @@ type Carry struct {
 // shardsAtOnce is how many shards are worked on side by side: enough rows for the lanes of a dozen workers.
 const shardsAtOnce = 32
 
-// Rows works on the rows of a file, shard by shard: it checks all of them before anything is spent, keeps a window of shards
-// at work, and writes one file in the order of the input.
+// Run works on the rows of a file: it checks all of them before anything is spent, keeps a window of shards at work,
+// and writes one file in the order of the input.
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		b := &batch{run: run}

@@ -20,7 +20,7 @@ const (
 	summaryGroup = "summary.group"
 )
 
-// GroupStart is the input of a group. Done is set on a run that goes on where an earlier one left off.
+// GroupStart is the input of a group. Done is set when it continued as new.
 type GroupStart struct {
 	Task   record.TaskRef `json:"task,omitzero"`
 	Number int            `json:"number,omitempty"`
@@ -42,7 +42,7 @@ func (s GroupStart) window() int {
 	return lifecycle.MaxCalls
 }
 
-// GroupReport is how far a group is: news for its parent while it runs, its result in the end.
+// GroupReport is the progress of a group while it runs, and its result in the end.
 type GroupReport struct {
 	Number    int           `json:"number,omitempty"`
 	Succeeded int           `json:"succeeded,omitempty"`
@@ -68,9 +68,8 @@ func (g GroupReport) add(h GroupReport) GroupReport {
 	return g
 }
 
-// SummaryGroup summarises the documents of one group. It takes documents in hand, small ones
-// together, as soon as its window has room, and every model call is an activity. It ends without an
-// error even when it is cancelled: what it finished counts.
+// RunGroup summarises the documents of one group. It takes documents, small ones together, as its window has room;
+// every model call is an activity. It ends without an error even when it is cancelled: what it finished counts.
 func RunGroup(ctx workflow.Context, start GroupStart) (GroupReport, error) {
 	ctx, stop := workflow.WithCancel(ctx) // for the budget alone: a group that ends by itself leaves nothing to be cancelled
 	g := &group{start: start, report: start.Done, window: start.window(), stop: stop, began: workflow.Now(ctx)}

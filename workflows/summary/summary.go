@@ -27,7 +27,7 @@ var do *activities.Activities // names activities; never called
 // readingSteps are the steps that fetching and reading belong to.
 var readingSteps = documents.Steps{Fetch: lifecycle.StepFetch, Read: lifecycle.StepExtract}
 
-// summaryKind is the kind as readers and workers know it.
+// Kind describes the kind.
 func Kind() lifecycle.Kind {
 	return lifecycle.Kind{
 		Name: "summary", Title: "Summarise documents",
@@ -41,19 +41,19 @@ func Kind() lifecycle.Kind {
 	}
 }
 
-// groupsAtOnce is how many groups of documents run side by side. A group keeps its own window of
-// calls in flight, so one is enough to fill the workers; the others fill the gap while it ends.
+// groupsAtOnce is how many groups run side by side. One group is enough to fill the workers; the others fill the gap
+// while it ends.
 const groupsAtOnce = 4
 
-// SummaryCarry is what a summary task takes along into its next run.
+// Carry is the progress that a task takes into its next run.
 type Carry struct {
 	Plan activities.Plan `json:"plan,omitzero"`
 	Next int             `json:"next,omitempty"` // the first group that has not been started
 	Done GroupReport     `json:"done,omitzero"`
 }
 
-// Summary summarises a batch of documents: it shares them out to groups, keeps a few groups at
-// work, and writes a digest over all if asked.
+// Run summarises a batch of documents: it plans groups, keeps a few of them at work, and writes a digest over all if
+// asked.
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		s := &summary{run: run, live: map[int]GroupReport{}}
@@ -64,7 +64,7 @@ func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error)
 	})
 }
 
-// summary is a summary task at work.
+// summary is a task at work.
 type summary struct {
 	Carry
 	run  *lifecycle.Run

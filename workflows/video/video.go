@@ -28,7 +28,7 @@ var do *activities.Activities // names activities; never called
 // videosAtOnce is how many jobs of one task are at the provider at a time.
 const videosAtOnce = 10
 
-// videoKind is the kind as readers and workers know it.
+// Kind describes the kind.
 func Kind() lifecycle.Kind {
 	return lifecycle.Kind{
 		Name: record.KindVideo, Title: "Render videos",
@@ -42,7 +42,7 @@ func Kind() lifecycle.Kind {
 	}
 }
 
-// VideoCarry is what a video task takes along into its next run.
+// Carry is the progress that a task takes into its next run.
 type Carry struct {
 	Names     []string    `json:"names,omitempty"`
 	Each      float64     `json:"each,omitempty"` // what one costs, as far as it is known beforehand
@@ -60,7 +60,7 @@ type VideoItem struct {
 	Watch   video.Watch `json:"watch,omitzero"`
 }
 
-// Video has a batch of videos rendered, a few at a time: each is submitted, watched, fetched and recorded.
+// Run renders a batch of videos, a few at a time: each is submitted, watched, fetched and recorded.
 func Run(ctx workflow.Context, start record.Start[Carry]) (record.Ending, error) {
 	return lifecycle.Execute(ctx, start, steps, func(run *lifecycle.Run) lifecycle.Work {
 		v := &videos{run: run, hints: map[int]bool{}, live: map[int]*VideoItem{}}

@@ -130,7 +130,7 @@ func TestUsageOfARelay(t *testing.T) {
 	}
 }
 
-// TestCutPrompt is told when the provider does not tell it (R48).
+// TestCutPrompt is told when the provider does not tell it.
 func TestCutPrompt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -72,7 +72,7 @@ What providers send, and what longhaul makes of it. This page is made from the c
 
 An outcome is one of four. **Answered**: the answer is complete. **Waits**: the provider asks to slow down;
 trying again uses up no attempts. **Tried again**: a passing fault; it uses up an attempt. **Final**: trying
-again cannot help. The code is the one that the task or item shows. Numbers such as R22 name the sort of case.
+again cannot help. The code is the one that the task or item shows.
 
 ## Profiles
 
@@ -109,7 +109,7 @@ the first refusal. Every call is a stream.
 	}
 	section(&b, "On the wire, whoever it is", "The bytes of an answer, of a stream or of an error.", wire)
 	section(&b, "Answers of a schema", "What came although JSON of a schema was asked for. A breach is told together with the answer, so that the model can be asked to mend it.", forms)
-	section(&b, "Tool calls", "What came although, or because, tools were offered. R36 is how calls are told apart, R38 their ids, R39 their arguments.", calls)
+	section(&b, "Tool calls", "What came although, or because, tools were offered.", calls)
 	section(&b, "Embeddings", "Answers to a call with three texts.", vectors)
 	section(&b, "Errors of each provider", "The status is that of HTTP; 200 is an error in a stream that had begun.", own)
 	return b.String()

@@ -268,7 +268,7 @@ func TestCallbackID(t *testing.T) {
 	for name, test := range map[string]struct {
 		body, id string
 	}{
-		"R55 of Ark":    {`{"id":"cgt-1","model":"m","status":"succeeded","content":{"video_url":"http://169.254.169.254/"}}`, "cgt-1"},
+		"of Ark":        {`{"id":"cgt-1","model":"m","status":"succeeded","content":{"video_url":"http://169.254.169.254/"}}`, "cgt-1"},
 		"of a relay":    {`{"data":{"task_id":"t-1","status":"SUCCESS"}}`, "t-1"},
 		"no id":         {`{"status":"succeeded"}`, ""},
 		"not JSON":      {`id=cgt-1`, ""},

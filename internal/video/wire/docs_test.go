@@ -55,7 +55,7 @@ func document() string {
 
 What providers of videos send, and what longhaul makes of it. This page is made from the cases of the tests in
 ` + "`internal/video/wire`" + `, each of which sends the provider's bytes over a socket: ` + "`go test ./internal/video/wire -run Docs -update`" + `.
-What an error of a submit means is as in [providers.md](providers.md). Numbers such as R54 name the sort of case.
+What an error of a submit means is as in [providers.md](providers.md).
 
 ## Dialects
 

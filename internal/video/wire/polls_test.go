@@ -100,12 +100,12 @@ var relayPolls = map[string]poll{
 		reply: says(`{"id":"j","status":"failed","error":{"code":"moderation_blocked","message":"Your request was blocked"}}`),
 		want:  failed(llm.Final, task.ContentFiltered, "blocked"),
 	},
-	"videos: failed, in a sentence":             {reply: says(`{"id":"j","status":"failed","error":"生成内容违规"}`), want: failed(llm.Final, task.ContentFiltered, "违规")},
-	"new-api: completed":                        {dialect: "newapi", reply: says(`{"task_id":"j","status":"completed","url":"` + cdn + `","metadata":{"duration":5}}`), want: done(cdn)},
-	"new-api: failed":                           {dialect: "newapi", reply: says(`{"task_id":"j","status":"failed","error":{"code":500,"message":"upstream"}}`), want: failed(llm.Retry, task.ModelUnavailable, "upstream")},
-	"new-api: unknown":                          {reply: says(`{"id":"j","status":"unknown"}`), want: strange()},
-	"R54 new-api: SUCCESS, 100%, task_id alone": {reply: says(`{"task_id":"j","status":"SUCCESS","progress":"100%"}`), want: at(video.Succeeded, 100)},
-	"new-api: its address in result_url":        {reply: says(`{"id":"j","status":"completed","result_url":"` + cdn + `"}`), want: done(cdn)},
+	"videos: failed, in a sentence":         {reply: says(`{"id":"j","status":"failed","error":"生成内容违规"}`), want: failed(llm.Final, task.ContentFiltered, "违规")},
+	"new-api: completed":                    {dialect: "newapi", reply: says(`{"task_id":"j","status":"completed","url":"` + cdn + `","metadata":{"duration":5}}`), want: done(cdn)},
+	"new-api: failed":                       {dialect: "newapi", reply: says(`{"task_id":"j","status":"failed","error":{"code":500,"message":"upstream"}}`), want: failed(llm.Retry, task.ModelUnavailable, "upstream")},
+	"new-api: unknown":                      {reply: says(`{"id":"j","status":"unknown"}`), want: strange()},
+	"new-api: SUCCESS, 100%, task_id alone": {reply: says(`{"task_id":"j","status":"SUCCESS","progress":"100%"}`), want: at(video.Succeeded, 100)},
+	"new-api: its address in result_url":    {reply: says(`{"id":"j","status":"completed","result_url":"` + cdn + `"}`), want: done(cdn)},
 	"new-api: its address where a reason of failure would be": {
 		dialect: "newapi", reply: says(`{"code":"success","message":"","data":{"task_id":"j","status":"SUCCESS","progress":"100%","fail_reason":"` + cdn + `"}}`),
 		want: stand{state: video.Succeeded, progress: 100, url: cdn},
@@ -157,7 +157,7 @@ var otherPolls = map[string]poll{
 	"MiniMax: Preparing":  {reply: says(`{"task_id":"j","status":"Preparing"}`), want: is(video.Queued)},
 	"MiniMax: Processing": {reply: says(`{"task_id":"j","status":"Processing"}`), want: is(video.Running)},
 	"MiniMax: Fail":       {reply: says(`{"task_id":"j","status":"Fail"}`), want: failed(llm.Retry, task.ModelUnavailable, "no reason")},
-	"R54 a state that nobody knows": {
+	"a state that nobody knows": {
 		reply: says(`{"id":"j","status":"marinating","progress":7}`), want: stand{state: video.Running, strange: true, progress: 7},
 	},
 	"an envelope that says success": {reply: says(`{"status":"success","data":{"status":"processing","id":"j"}}`), want: is(video.Running)},
@@ -167,22 +167,22 @@ var otherPolls = map[string]poll{
 }
 
 var progressPolls = map[string]poll{
-	"progress as a number":     {reply: says(`{"id":"j","status":"running","progress":45}`), want: at(video.Running, 45)},
-	"R54 progress in per cent": {reply: says(`{"id":"j","status":"running","progress":"45%"}`), want: at(video.Running, 45)},
-	"progress as a share":      {reply: says(`{"id":"j","status":"running","progress":0.45}`), want: at(video.Running, 45)},
-	"progress of too much":     {reply: says(`{"id":"j","status":"running","progress":145}`), want: at(video.Running, 100)},
-	"progress below nothing":   {reply: says(`{"id":"j","status":"running","progress":-1}`), want: at(video.Running, 0)},
-	"progress in words":        {reply: says(`{"id":"j","status":"running","progress":"nearly"}`), want: is(video.Running)},
-	"progress null":            {reply: says(`{"id":"j","status":"running","progress":null}`), want: is(video.Running)},
+	"progress as a number":   {reply: says(`{"id":"j","status":"running","progress":45}`), want: at(video.Running, 45)},
+	"progress in per cent":   {reply: says(`{"id":"j","status":"running","progress":"45%"}`), want: at(video.Running, 45)},
+	"progress as a share":    {reply: says(`{"id":"j","status":"running","progress":0.45}`), want: at(video.Running, 45)},
+	"progress of too much":   {reply: says(`{"id":"j","status":"running","progress":145}`), want: at(video.Running, 100)},
+	"progress below nothing": {reply: says(`{"id":"j","status":"running","progress":-1}`), want: at(video.Running, 0)},
+	"progress in words":      {reply: says(`{"id":"j","status":"running","progress":"nearly"}`), want: is(video.Running)},
+	"progress null":          {reply: says(`{"id":"j","status":"running","progress":null}`), want: is(video.Running)},
 }
 
 var brokenPolls = map[string]poll{
-	"R54 500":                 {reply: videotest.Refuse(500, "internal_error", "boom"), err: &refused{class: llm.Retry, code: task.ModelUnavailable}},
-	"R54 502 with a page":     {reply: videotest.Fail(502, "<html>Bad Gateway</html>"), err: &refused{class: llm.Retry, code: task.ModelUnavailable}},
+	"500":                     {reply: videotest.Refuse(500, "internal_error", "boom"), err: &refused{class: llm.Retry, code: task.ModelUnavailable}},
+	"502 with a page":         {reply: videotest.Fail(502, "<html>Bad Gateway</html>"), err: &refused{class: llm.Retry, code: task.ModelUnavailable}},
 	"429":                     {reply: videotest.Refuse(429, "rate_limit_exceeded", "slow"), err: &refused{class: llm.Wait, code: task.RateLimited}},
 	"401":                     {reply: videotest.Refuse(401, "invalid_api_key", "no"), err: &refused{class: llm.Retry, code: task.ModelAuth}},
 	"402":                     {reply: videotest.Refuse(402, "", "pay"), err: &refused{class: llm.Retry, code: task.ModelQuota}},
-	"R54 404 in its words":    {reply: videotest.Refuse(404, "ResourceNotFound", "no such task"), err: &refused{class: llm.Retry, code: task.ModelRefused, missing: true}},
+	"404 in its words":        {reply: videotest.Refuse(404, "ResourceNotFound", "no such task"), err: &refused{class: llm.Retry, code: task.ModelRefused, missing: true}},
 	"404 of a gateway":        {reply: videotest.Fail(404, "<html>not here</html>"), err: &refused{class: llm.Retry, code: task.ModelRefused}},
 	"400 task_not_exist":      {dialect: "newapi", reply: videotest.Fail(400, `{"code":"task_not_exist","message":"task_not_exist","data":null}`), err: &refused{class: llm.Retry, code: task.ModelRefused, missing: true}},
 	"an error behind a 200":   {reply: says(`{"error":{"code":"x","message":"try later"}}`), err: &refused{class: llm.Retry, code: task.BadResponse}},

@@ -49,7 +49,7 @@ func starts() map[string]start {
 		"408":                               {reply: videotest.Fail(408, ""), err: maybe(llm.Retry, task.ModelUnavailable)},
 		"500":                               {reply: videotest.Refuse(500, "InternalServiceError", "boom"), err: maybe(llm.Retry, task.ModelUnavailable)},
 		"sent elsewhere":                    {reply: videotest.Fail(307, "").With("Location", "/elsewhere"), err: no(llm.Final, task.ModelRefused)},
-		"R54 the answer was lost":           {reply: videotest.Reply{Lost: true}, err: maybe(llm.Retry, task.ModelUnavailable)},
+		"the answer was lost":               {reply: videotest.Reply{Lost: true}, err: maybe(llm.Retry, task.ModelUnavailable)},
 		"no answer in time":                 {reply: videotest.Reply{Delay: videotest.Forever}, err: maybe(llm.Retry, task.ModelUnavailable)},
 		"a job without an id":               {reply: says(`{"status":"queued"}`), err: maybe(llm.Retry, task.BadResponse)},
 		"a page":                            {reply: says(`<html>welcome</html>`), err: maybe(llm.Retry, task.BadResponse)},
