@@ -24,7 +24,7 @@ import (
 )
 
 // previous is the commit of the release before this one. Set it with each release.
-const previous = "084e4adeaab090ae5068f15f002b63fad3905fa5"
+const previous = "83a73939793f17710e8565a79cec1656429b0ca4"
 
 // buildPrevious builds the worker of the previous release and returns its path. It skips the test if the clone lacks the
 // commit.
