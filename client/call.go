@@ -122,6 +122,7 @@ func list[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 // entries reads all pages of a list, each when it is needed, and ends after an error.
 func entries[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		query := maps.Clone(query) // each iteration begins with the first page
 		for {
 			page, err := fetch[Page[T]](ctx, c, get(path, query))
 			if err != nil {

@@ -88,7 +88,8 @@ func (c *Client) ReplayMany(ctx context.Context, in ReplayInput, idempotencyKey 
 	return start[Task](ctx, c, "/v1/dead-letters/replay", idempotencyKey, in)
 }
 
-// Discard closes a dead letter without a replay. The reason must not be empty. Repeating it changes nothing but the reason.
+// Discard closes a dead letter without a replay. The reason must not be empty. Repeating it changes nothing: the first reason
+// stays.
 func (c *Client) Discard(ctx context.Context, id, reason string) (DeadLetter, error) {
 	return post[DeadLetter](ctx, c, pathOf("/v1/dead-letters", id, "discard"), map[string]string{"reason": reason})
 }

@@ -105,7 +105,7 @@ func (c *Client) noAnswer(ctx context.Context, err error) error {
 // refusal reads the error out of an answer.
 func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-		return task.Errorf(Invalid, "the range begins after the end of the file (%s)", resp.Header.Get("Content-Range"))
+		return task.Errorf(Invalid, "the range is not within the file (%s)", resp.Header.Get("Content-Range"))
 	}
 	const maxProblem = 1 << 20 // bytes
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))

@@ -18,7 +18,7 @@ func startAPI() *httptest.Server {
 	tasks.OnCreate = func(id string) {
 		tasks.Give(id, []client.Item{
 			{ID: "a", Status: client.ItemSucceeded, Name: "good.txt"},
-			{ID: "b", Index: 1, Status: client.ItemFailed, Name: "scan.pdf", Error: &client.Error{Code: client.NoText, Title: "The document has no text in it"}},
+			{ID: "b", Index: 1, Status: client.ItemFailed, Name: "scan.pdf", Error: &client.Error{Code: client.NoText, Title: "Document without text"}},
 		}, nil)
 		tasks.Succeed(id, `{"documents":[{"summary":"The harbour was rebuilt in 1911."}]}`, client.Partial)
 	}

@@ -4,14 +4,15 @@ import "longhaul/internal/task"
 
 // Inputs of the kinds, for NewTask.Input. Client.Kinds returns the JSON Schema of each.
 type (
-	SummaryInput  = task.SummaryInput
-	QAInput       = task.QAInput
-	AgentInput    = task.AgentInput
-	VideoInput    = task.VideoInput
-	GenerateInput = task.GenerateInput
-	ClassifyInput = task.ClassifyInput
-	EmbedInput    = task.EmbedInput
-	ReplayInput   = task.ReplayInput
+	SummaryInput   = task.SummaryInput
+	QAInput        = task.QAInput
+	AgentInput     = task.AgentInput
+	VideoInput     = task.VideoInput
+	GenerateInput  = task.GenerateInput
+	ClassifyInput  = task.ClassifyInput
+	EmbedInput     = task.EmbedInput
+	ReplayInput    = task.ReplayInput
+	TranslateInput = task.TranslateInput
 )
 
 // Document is one document of an input. Exactly one of URL, FileID and Text is set.

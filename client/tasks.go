@@ -77,19 +77,20 @@ func (c *Client) Cancel(ctx context.Context, id string) (Task, error) {
 }
 
 // PauseTask pauses a task and the tasks that work for it: calls in flight finish, and no new call is made. The reason, which may
-// be "", is shown to readers of the task. A task that has ended or not begun is a Conflict. Repeating it changes nothing but the
-// reason.
+// be "", is shown to readers of the task. A task that has ended, or waits for its start time, is a Conflict. Repeating it changes
+// nothing.
 func (c *Client) PauseTask(ctx context.Context, id, reason string) (Task, error) {
 	return post[Task](ctx, c, taskPath(id, "pause"), map[string]string{"reason": reason})
 }
 
-// ResumeTask continues a paused task. A task that has ended or not begun is a Conflict. Repeating it changes nothing.
+// ResumeTask continues a paused task. A task that has ended, or waits for its start time, is a Conflict. Repeating it changes
+// nothing.
 func (c *Client) ResumeTask(ctx context.Context, id string) (Task, error) {
 	return post[Task](ctx, c, taskPath(id, "resume"), nil)
 }
 
-// Input answers a request of a task, or sends a message to an agent. An answer counts once: repeating it is a Conflict. A message
-// that is repeated is received twice.
+// Input answers a request of a task, or sends a message to an agent. The first answer counts: repeating it changes nothing, and
+// another answer is a Conflict. A message that is repeated is received twice.
 func (c *Client) Input(ctx context.Context, id string, reply Reply) (Task, error) {
 	return post[Task](ctx, c, taskPath(id, "input"), reply)
 }

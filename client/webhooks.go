@@ -70,8 +70,8 @@ func (c *Client) DeleteWebhook(ctx context.Context, id string) error {
 	return c.execute(ctx, call{method: http.MethodDelete, path: pathOf("/v1/webhooks", id)})
 }
 
-// RotateWebhook replaces the secret of a webhook. For a day messages are signed with both secrets. Repeating it makes a third
-// secret.
+// RotateWebhook replaces the secret of a webhook. For a day messages are signed with both secrets. A mailbox, which has no secret,
+// is a Conflict. Repeating it makes another secret.
 func (c *Client) RotateWebhook(ctx context.Context, id string) (Endpoint, error) {
 	return post[Endpoint](ctx, c, pathOf("/v1/webhooks", id, "rotate"), nil)
 }
@@ -87,7 +87,8 @@ func (c *Client) Deliveries(ctx context.Context, id string) ([]Delivery, error) 
 	return list[Delivery](ctx, c, taskPath(id, "deliveries"))
 }
 
-// Redeliver sends a message again, with the same message id, whatever its status. Repeating it sends it once more.
+// Redeliver sends a message again, with the same message id, whatever its status. A webhook that is deleted or disabled is a
+// Conflict. Repeating it sends the message once more.
 func (c *Client) Redeliver(ctx context.Context, id string) (Delivery, error) {
 	return post[Delivery](ctx, c, pathOf("/v1/deliveries", id, "redeliver"), nil)
 }

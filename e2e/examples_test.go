@@ -1,13 +1,20 @@
 package e2e
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"longhaul/client"
+	"longhaul/internal/app"
 	"longhaul/internal/llm/llmtest"
 )
 
@@ -54,4 +61,27 @@ func TestExample_goClient(t *testing.T) {
 		require.Contains(t, string(out), want)
 	}
 	require.Equal(t, 2, s.provider.Counts().Total, "one call for each document and none for the replay")
+}
+
+// The package client has an input type for every kind, with the fields of the kind's schema.
+func TestClient_inputOfEveryKind(t *testing.T) {
+	inputs := map[string]any{
+		"summary": client.SummaryInput{}, "translate": client.TranslateInput{}, "qa": client.QAInput{}, "agent": client.AgentInput{},
+		"video": client.VideoInput{}, "generate": client.GenerateInput{}, "classify": client.ClassifyInput{}, "embed": client.EmbedInput{},
+		"replay": client.ReplayInput{},
+	}
+	for _, kind := range app.Kinds() {
+		require.Contains(t, inputs, kind.Name)
+		var schema struct{ Properties map[string]json.RawMessage }
+		require.NoError(t, json.Unmarshal(kind.InputSchema, &schema))
+		var fields []string
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(inputs[kind.Name])) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				fields = append(fields, name)
+			}
+		}
+		require.ElementsMatch(t, slices.Collect(maps.Keys(schema.Properties)), fields, kind.Name)
+		delete(inputs, kind.Name)
+	}
+	require.Empty(t, inputs, "a kind that is gone")
 }

@@ -168,7 +168,7 @@ func TestWatch_partial(t *testing.T) {
 	code, out, errOut := d.run("submit", "summary", d.write("a.txt", "a"), "--watch")
 	require.Equal(t, exitDone, code)
 	require.Contains(t, out, "# 报告")
-	require.Contains(t, errOut, "failed: scan.pdf: The document has no text in it: page 1 is a picture")
+	require.Contains(t, errOut, "failed: scan.pdf: Document without text: page 1 is a picture")
 	require.NotContains(t, errOut, "good.txt")
 }
 
@@ -228,7 +228,7 @@ func TestOtherCommands(t *testing.T) {
 		"items":           {[]string{"items", "task-1"}, "a.txt"},
 		"items, JSON":     {[]string{"items", "task-1", "--json"}, `"name": "a.txt"`},
 		"kinds":           {[]string{"kinds"}, "Summarise documents"},
-		"kind":            {[]string{"kinds", "summary"}, "the most words of a summary"},
+		"kind":            {[]string{"kinds", "summary"}, "maximum number of words of a summary"},
 		"cancel":          {[]string{"cancel", "task-2"}, "cancelling"},
 		"artifact":        {[]string{"result", "task-1", "--artifact", "report.md"}, "# 报告"},
 		"version":         {[]string{"version"}, "longhaul "},

@@ -1,4 +1,4 @@
-// Command worker runs the workers: they decide what tasks do next, call models and read documents.
+// Command worker runs workflows and activities: the steps of tasks, model calls and the reading of documents.
 package main
 
 import (

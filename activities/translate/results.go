@@ -25,7 +25,7 @@ type Plan struct {
 func (a *Activities) PlanTranslation(ctx context.Context, req record.PlanRequest) (Plan, error) {
 	heart := call.StartHeartbeat(ctx, "planning")
 	defer heart.Stop()
-	var in Input
+	var in task.TranslateInput
 	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
 		return Plan{}, err
 	}
@@ -162,7 +162,7 @@ type Document struct {
 func (a *Activities) FinishTranslation(ctx context.Context, req FinishRequest) (results.Finished, error) {
 	heart := call.StartHeartbeat(ctx, "storing")
 	defer heart.Stop()
-	var in Input
+	var in task.TranslateInput
 	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
 		return results.Finished{}, err
 	}

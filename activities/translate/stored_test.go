@@ -8,11 +8,12 @@ import (
 	"longhaul/activities/call"
 	"longhaul/activities/documents"
 	"longhaul/internal/record/recordtest"
+	"longhaul/internal/task"
 )
 
 func TestStored(t *testing.T) {
 	t.Parallel()
-	recordtest.Activities(t, (&Activities{}).Queues(), Input{}, Translation{}, Output{})
+	recordtest.Activities(t, (&Activities{}).Queues(), task.TranslateInput{}, Translation{}, Output{})
 }
 
 // The simulated model returns the text of a prompt of this kind, and knows no other.

@@ -42,7 +42,7 @@ func TestCreate_refusals(t *testing.T) {
 		"delay and start":       {body: `{"kind":"summary","input":{"documents":[{"text":"a"}]},"delay":"1m","start_at":"2020-01-02T15:04:05Z"}`, pointer: "/start_at", says: "together"},
 		"start without offset":  {body: `{"kind":"summary","input":{"documents":[{"text":"a"}]},"start_at":"2030-01-02T15:04:05"}`, pointer: "/start_at", says: "RFC 3339"},
 		"deadline":              {body: `{"kind":"summary","input":{"documents":[{"text":"a"}]},"deadline":"tomorrow"}`, pointer: "/deadline", says: "RFC 3339"},
-		"key twice":             {body: `{"kind":"summary","kind":"summary","input":{}}`, pointer: "/kind", says: "there twice"},
+		"key twice":             {body: `{"kind":"summary","kind":"summary","input":{}}`, pointer: "/kind", says: "appears twice"},
 		"not an object":         {body: `[1]`, pointer: "", says: "must be an object"},
 		"trailing garbage":      {body: small + "x", status: 400, code: task.BadRequest, says: "after top-level value"},
 		"two values":            {body: small + small, status: 400, code: task.BadRequest, says: "after top-level value"},

@@ -148,7 +148,7 @@ func (w *window) furnish() []sight {
 		t.Error.Step, t.Error.Attempts, t.Error.Provider = "summarise", 1, &task.Provider{Name: "openai", Status: 401, RequestID: "req_81f"}
 	})
 	w.stub.add(failed, map[string]any{"urls": map[string]any{"replay": "/v1/tasks/" + failed + "/replay"}, "dead_letter": true})
-	w.stub.can("GET /v1/dead-letters/"+failed, `{"cause":"The provider refuses our key.","fix":"Put a valid key into the configuration and restart the workers; then replay.","failures":[]}`)
+	w.stub.can("GET /v1/dead-letters/"+failed, `{"cause":"The provider refuses the configured API key.","fix":"Configure a valid key and restart the workers; then replay.","failures":[]}`)
 	w.kind("video", map[string]string{"scene": "dusk"})
 	w.furnishRooms(failed)
 	return []sight{
@@ -192,14 +192,14 @@ func (w *window) succeeded(kind, result string) string {
 func (w *window) furnishRooms(failed string) {
 	at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) }
 	w.stub.can("GET /v1/dead-letters/groups", fmt.Sprintf(`{"object":"list","next_cursor":null,"data":[
-		{"fingerprint":"fp-1","kind":"summary","step":"summarise","code":"model_auth","provider":"openai","tasks":37,"items":412,"first_seen":%q,"last_seen":%q,"cause":"The provider refuses our key.","fix":"Put a valid key into the configuration and restart the workers; then replay.","example":"task-6"},
+		{"fingerprint":"fp-1","kind":"summary","step":"summarise","code":"model_auth","provider":"openai","tasks":37,"items":412,"first_seen":%q,"last_seen":%q,"cause":"The provider refuses the configured API key.","fix":"Configure a valid key and restart the workers; then replay.","example":"task-6"},
 		{"fingerprint":"fp-2","kind":"video","step":"render","code":"render_failed","provider":"kling","tasks":2,"items":2,"first_seen":%q,"last_seen":%q,"cause":"","fix":"","example":"task-x"}]}`,
 		at(26*time.Hour), at(4*time.Minute), at(3*time.Hour), at(2*time.Hour)))
 	w.stub.can("GET /v1/dead-letters", fmt.Sprintf(`{"object":"list","next_cursor":null,"data":[
-		{"id":%q,"object":"dead_letter","status":"open","kind":"summary","headline":"Summarise 12 documents: annual-report.pdf and 11 more","at":%q,"cause":"The provider refuses our key.","fix":"Put a valid key into the configuration and restart the workers; then replay.",
-		 "error":{"code":"model_auth","title":"The model provider refuses our key","detail":"the provider answered 401","step":"summarise","attempts":1,"retryable":false,"provider":{"name":"openai","status":401}},
+		{"id":%q,"object":"dead_letter","status":"open","kind":"summary","headline":"Summarise 12 documents: annual-report.pdf and 11 more","at":%q,"cause":"The provider refuses the configured API key.","fix":"Configure a valid key and restart the workers; then replay.",
+		 "error":{"code":"model_auth","title":"API key refused by the model provider","detail":"the provider answered 401","step":"summarise","attempts":1,"retryable":false,"provider":{"name":"openai","status":401}},
 		 "failures":[{"fingerprint":"fp-1","step":"summarise","code":"model_auth","provider":"openai","count":12,"example":{"index":3,"name":"annual-report.pdf","error":{"detail":"the provider answered 401"}},"tries":[{"at":"2026-11-29T12:00:00Z","code":"model_auth","said":"Incorrect API key provided","target":"openai/gpt-5-mini"}]}],"counts":{},"usage":{"cost":{"amount":0.02,"currency":"USD"}},"replay":{"method":"POST","path":"/v1/dead-letters/%s/replay","body":"{}"},"replays":[]},
-		{"id":"task-x","object":"dead_letter","status":"open","kind":"video","headline":"Render a lighthouse at dusk, waves below","at":%q,"error":{"code":"render_failed","title":"The provider did not render it","detail":"the job ended without a video","retryable":true},"failures":[]}]}`,
+		{"id":"task-x","object":"dead_letter","status":"open","kind":"video","headline":"Render a lighthouse at dusk, waves below","at":%q,"error":{"code":"render_failed","title":"Rendering failure","detail":"the job ended without a video","retryable":true},"failures":[]}]}`,
 		failed, at(4*time.Minute), failed, at(2*time.Hour)))
 	w.stub.can("GET /v1/system", fmt.Sprintf(`{"throughput":{"per_minute":12.4},
 		"queues":[{"name":"longhaul-workflows","backlog":0,"oldest_seconds":0},{"name":"longhaul-llm-openai","backlog":131,"oldest_seconds":74}],
@@ -211,7 +211,7 @@ func (w *window) furnishRooms(failed string) {
 
 const summaryResult = `{"digest":"## The harbour\n\nBoth reports agree that it is **deeper** now.\n\n- rebuilt in 1911\n- larger ships call\n\n| year | depth |\n| --- | --- |\n| 1900 | 6 m |\n| 1911 | 9 m |",
 	"documents":[{"index":0,"name":"annual-report.pdf","status":"succeeded","summary":"The harbour was rebuilt in 1911. See [the survey](https://example.org/survey).","parts":3,"missing":["page 7 could not be read"]},
-	{"index":1,"name":"扫描件.pdf","status":"failed","error":{"code":"no_extractable_text","title":"The document has no text in it","detail":"the pages are pictures; it needs OCR"}}]}`
+	{"index":1,"name":"扫描件.pdf","status":"failed","error":{"code":"no_extractable_text","title":"Document without text","detail":"the pages are pictures; it needs OCR"}}]}`
 
 const qaResult = `{"documents":[],"answers":[{"index":0,"status":"succeeded","question":"When was the harbour rebuilt?","answer":"In **1911**.","supported":true,
 	"citations":[{"document":0,"name":"report.pdf","page":3,"section":"History","quote":"The harbour was rebuilt in 1911.","start":0,"end":30}]},

@@ -91,7 +91,7 @@ func seeItems(w *window) {
 	w.Until("document.querySelector('#items tbody td').innerText.startsWith('26')")
 	w.Fill("#items select", "failed")
 	w.Until(shown + " === 1")
-	require.Contains(w.T, w.Text("#items tbody"), "The row cannot be used: the row has no text")
+	require.Contains(w.T, w.Text("#items tbody"), "Invalid row: the row has no text")
 	require.Equal(w.T, 60, eval[int](w, "fetch(document.querySelector('#items a[download]').href).then((a) => a.text()).then((t) => t.trim().split('\\n').length)"))
 }
 
@@ -219,7 +219,7 @@ func seeDeadLetters(w *window) {
 	w.stub.can("POST /v1/dead-letters/replay", `{"id":"`+next+`"}`)
 	w.Visit("/dead-letters")
 	w.Until("document.querySelectorAll('article').length === 2 && document.querySelectorAll('.group-card').length === 2")
-	require.Contains(w.T, w.Text(".group-card"), "Put a valid key into the configuration")
+	require.Contains(w.T, w.Text(".group-card"), "Configure a valid key")
 	w.Click("article .danger")
 	w.Fill("#reason", "  ")
 	w.Click("#discard-send")

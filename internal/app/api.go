@@ -26,49 +26,48 @@ func RunAPI(ctx context.Context, a *App) error {
 	return a.ServeAPI(ctx, listener)
 }
 
-// ServeAPI serves the HTTP API on a listener until ctx ends. It answers from the first moment on:
-// while Temporal cannot be reached, with 503.
+// ServeAPI serves the HTTP API on a listener until ctx ends. It does not wait for Temporal: until the namespace is prepared it answers with 503.
 func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	prepared := make(chan struct{})
 	go func() {
-		if err := a.ready(ctx); err == nil {
+		if err := a.prepare(ctx); err == nil {
 			close(prepared)
 		} else if ctx.Err() == nil {
-			a.Log.Error("no tasks can be taken", "error", err)
+			a.Log.Error("the Temporal namespace cannot be prepared; the API accepts no tasks", "error", err)
 		}
 	}()
-	table, err := a.router()
+	models, err := a.router()
 	if err != nil {
 		return err
 	}
 	files := storage.NewFiles(a.Bucket)
-	go a.sweep(ctx, files)
+	go a.sweepUploads(ctx, files)
 	keys := map[string]string{}
 	for _, k := range a.Config.API.Keys {
 		keys[k.Key.Reveal()] = k.Tenant
 	}
 	var queues []string
-	for _, p := range table.Providers() {
+	for _, p := range models.Providers() {
 		queues = append(queues, p.Queue)
 	}
 	tasks := engine.New(engine.Parts{
 		Queues:       queues,
 		StalledAfter: a.Config.API.StalledAfter,
 		Client:       a.Temporal.Client, Namespace: a.Temporal.Namespace, Bucket: a.Bucket, UIURL: a.Config.TemporalUIURL, Prepared: prepared,
-		Queue:  func(model string) string { return table.Targets(model)[0].Queue },
-		Priced: a.priced(table), Mail: a.Config.SMTP.Host != "",
+		Queue:  func(model string) string { return models.Targets(model)[0].Queue },
+		Priced: a.priced(models), Mail: a.Config.SMTP.Host != "",
 	})
 	var hints server.Hints
 	if a.Config.API.PublicURL != "" {
 		hints = tasks
 	}
-	var numbers http.Handler
+	var scrape http.Handler
 	if a.Config.Metrics {
-		a.Metrics.Watch(func() []metrics.Sample { return standing(ctx, tasks) })
-		numbers = a.Metrics.Handler()
+		a.Metrics.Watch(func() []metrics.Sample { return systemSamples(ctx, tasks) })
+		scrape = a.Metrics.Handler()
 	}
 	handler, err := server.New(server.Parts{
-		Meter: a.Metrics, Metrics: numbers,
+		Meter: a.Metrics, Metrics: scrape,
 		Tasks: tasks, Hints: hints, Webhooks: tasks,
 		Files: files, Kinds: Kinds(), Keys: keys, Log: a.Log, Version: task.Version,
 		Heartbeat: a.Config.API.Heartbeat,
@@ -81,30 +80,31 @@ func (a *App) ServeAPI(ctx context.Context, listener net.Listener) error {
 	return server.Serve(ctx, listener, handler, a.Log)
 }
 
-// standing is what stands at the moment: the queues, and the tasks that no worker can go on with.
-func standing(ctx context.Context, tasks *engine.Engine) []metrics.Sample {
-	var all []metrics.Sample
+// systemSamples returns the metrics that are read from Temporal at each scrape: task queues and blocked tasks.
+func systemSamples(ctx context.Context, tasks *engine.Engine) []metrics.Sample {
+	var samples []metrics.Sample
 	for _, q := range tasks.Installation(ctx).Queues {
-		all = append(all,
-			metrics.Sample{Name: "queue_backlog", Help: "Steps that wait for a worker.", Label: "queue", Of: q.Name, Value: float64(q.Backlog)},
-			metrics.Sample{Name: "queue_oldest_seconds", Help: "How long the first of them has waited.", Label: "queue", Of: q.Name, Value: q.Oldest})
+		samples = append(samples,
+			metrics.Sample{Name: "queue_backlog", Help: "Activities or workflow tasks that wait for a worker.", Label: "queue", Of: q.Name, Value: float64(q.Backlog)},
+			metrics.Sample{Name: "queue_oldest_seconds", Help: "Age of the oldest waiting activity or workflow task in seconds.", Label: "queue", Of: q.Name, Value: q.Oldest})
 	}
 	if n, err := tasks.Blocked(ctx); err == nil {
-		all = append(all, metrics.Sample{Name: "tasks_blocked", Help: "Tasks that the workers that run cannot go on with.", Value: float64(n)})
+		samples = append(samples, metrics.Sample{Name: "tasks_blocked", Help: "Tasks that the running workers cannot continue.", Value: float64(n)})
 	}
-	return all
+	return samples
 }
 
-// uploadAge is how old a half upload is before it cannot be one in progress.
-const uploadAge = 24 * time.Hour
+// abandonedUploadAge is the age after which an incomplete upload cannot be in progress.
+const abandonedUploadAge = 24 * time.Hour
 
-func (a *App) sweep(ctx context.Context, files storage.Files) {
-	if err := files.SweepUploads(ctx, time.Now().Add(-uploadAge)); err != nil && ctx.Err() == nil {
-		a.Log.Warn("broken-off uploads not swept", "error", err)
+// sweepUploads deletes abandoned uploads, once at start.
+func (a *App) sweepUploads(ctx context.Context, files storage.Files) {
+	if err := files.SweepUploads(ctx, time.Now().Add(-abandonedUploadAge)); err != nil && ctx.Err() == nil {
+		a.Log.Warn("deleting abandoned uploads failed", "error", err)
 	}
 }
 
-// Kinds describes every kind to the API.
+// Kinds describes every kind of task for the API.
 func Kinds() []task.KindInfo {
 	var infos []task.KindInfo
 	for _, k := range workflows.Kinds() {

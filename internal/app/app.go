@@ -20,8 +20,8 @@ import (
 	"longhaul/internal/storage"
 )
 
-// Main is the whole of a main: it reads the configuration, runs a role until SIGINT or SIGTERM, and
-// gives the exit code. A second signal ends the process at once.
+// Main reads the configuration, runs a role until SIGINT or SIGTERM and returns the exit code: 0, 1 for a failed role, 2 for an invalid
+// configuration. A second signal ends the process at once.
 func Main(role func(ctx context.Context, a *App) error) int {
 	document.ServeIfChild()
 	cfg, err := config.Load(config.Source{Args: os.Args[1:], Env: os.Environ()})
@@ -41,8 +41,7 @@ func Main(role func(ctx context.Context, a *App) error) int {
 	return 0
 }
 
-// Signals gives a context that ends at the first SIGINT or SIGTERM. From then on a second one has
-// its usual effect: the process ends at once.
+// Signals returns a context that ends at the first SIGINT or SIGTERM. A second signal ends the process at once.
 func Signals() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -58,36 +57,36 @@ func run(ctx context.Context, cfg config.Config, role func(context.Context, *App
 	return role(ctx, a)
 }
 
-// App is what all roles share.
+// App holds what all roles of a process share.
 type App struct {
 	Config   config.Config
 	Log      *slog.Logger
 	Bucket   *storage.Bucket
 	Temporal *cluster.Connection
-	Metrics  *metrics.Metrics // counted in any case; told if the configuration says so
+	Metrics  *metrics.Metrics // always counted; served only if the configuration enables metrics
 
-	workers   cluster.Pollers
-	preparing sync.Mutex
-	prepared  bool
+	pollers   cluster.Pollers
+	prepareMu sync.Mutex
+	prepared  bool // guarded by prepareMu
 }
 
-// Open opens the bucket and the way to Temporal; it waits for neither to answer.
+// Open opens the bucket and a connection to Temporal. It does not wait for either to answer; Close releases both.
 func Open(ctx context.Context, cfg config.Config, opts cluster.Options) (*App, error) {
 	log := NewLog(cfg.Log)
 	bucket, err := storage.Open(ctx, cfg.BucketURL)
 	if err != nil {
 		return nil, err
 	}
-	numbers := metrics.New(modelNames(cfg.LLM)...)
-	opts.Log, opts.Payloads, opts.Metrics = log, cluster.Payloads(bucket), numbers.Temporal()
+	counters := metrics.New(modelNames(cfg.LLM)...)
+	opts.Log, opts.Payloads, opts.Metrics = log, cluster.Payloads(bucket), counters.Temporal()
 	temporal, err := cluster.Connect(opts)
 	if err != nil {
 		return nil, errors.Join(err, bucket.Close())
 	}
-	return &App{Config: cfg, Log: log, Bucket: bucket, Temporal: temporal, Metrics: numbers}, nil
+	return &App{Config: cfg, Log: log, Bucket: bucket, Temporal: temporal, Metrics: counters}, nil
 }
 
-// modelNames are the models that have numbers of their own: those that are configured.
+// modelNames returns the names of all configured models, which are the values of the label model in metrics.
 func modelNames(cfg config.LLM) []string {
 	names := []string{cfg.Model, cfg.EmbeddingModel}
 	for _, p := range cfg.All() {
@@ -98,19 +97,19 @@ func modelNames(cfg config.LLM) []string {
 	return names
 }
 
-// Close gives back what Open took.
+// Close closes the connections that Open opened.
 func (a *App) Close() {
 	a.Temporal.Close()
 	if err := a.Bucket.Close(); err != nil {
-		a.Log.Warn("bucket not closed", "error", err)
+		a.Log.Warn("closing the bucket failed", "error", err)
 	}
 }
 
-// ready waits for Temporal, and for the search attributes that lists need. Of several roles in one
-// process only the first does the work.
-func (a *App) ready(ctx context.Context) error {
-	a.preparing.Lock()
-	defer a.preparing.Unlock()
+// prepare waits for Temporal and registers the search attributes that lists need. It does so once for all roles of a process; after an error
+// the next call tries again.
+func (a *App) prepare(ctx context.Context) error {
+	a.prepareMu.Lock()
+	defer a.prepareMu.Unlock()
 	if a.prepared {
 		return nil
 	}
@@ -122,11 +121,10 @@ func (a *App) ready(ctx context.Context) error {
 	return err
 }
 
-// NewLog makes the log that a configuration asks for, on standard error.
+// NewLog creates the configured logger, which writes to standard error.
 func NewLog(cfg config.Log) *slog.Logger {
 	var level slog.Level
-	// The configuration admits only names that slog knows.
-	_ = level.UnmarshalText([]byte(cfg.Level))
+	_ = level.UnmarshalText([]byte(cfg.Level)) // config.Load accepts only levels of slog
 	options := &slog.HandlerOptions{Level: level}
 	if cfg.Format == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))

@@ -1,5 +1,4 @@
-// Package app plugs the parts together: the one place that knows them all.
+// Package app wires the parts of longhaul together and runs them as roles: API and worker.
 //
-// Each role is a function that runs until its context ends. Only mains and dev use this package,
-// and no decision about a task is made here.
+// A role is a function that runs until its context ends. Only the main packages import app, and app makes no decision about a task.
 package app

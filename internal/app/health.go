@@ -11,10 +11,9 @@ import (
 	"longhaul/internal/task"
 )
 
-// tellHealth says until ctx ends what a worker has to say for itself. /healthz: whether it can work, which it cannot without
-// Temporal and the bucket. /readyz: whether it does, which takes that it asks for work as well. Each answers 200, or 503 with the
-// reason. /metrics has the numbers. Without an address it tells nobody.
-func (a *App) tellHealth(ctx context.Context) error {
+// serveHealth serves the health checks and metrics of a worker until ctx ends; without a configured address it only waits. /healthz answers 200 if
+// Temporal and the bucket can be reached, /readyz if the worker polls for work as well; otherwise both answer 503 with the reason.
+func (a *App) serveHealth(ctx context.Context) error {
 	if a.Config.Worker.Listen == "" {
 		<-ctx.Done()
 		return nil
@@ -24,8 +23,8 @@ func (a *App) tellHealth(ctx context.Context) error {
 		return fmt.Errorf("listen for health checks: %w (choose another address with --worker-listen)", err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", a.tell(a.able))
-	mux.HandleFunc("GET /readyz", a.tell(a.working))
+	mux.HandleFunc("GET /healthz", a.healthHandler(a.checkConnections))
+	mux.HandleFunc("GET /readyz", a.healthHandler(a.checkPolling))
 	if a.Config.Metrics {
 		mux.Handle("GET /metrics", a.Metrics.Handler())
 	}
@@ -37,11 +36,11 @@ func (a *App) tellHealth(ctx context.Context) error {
 	return nil
 }
 
-// tell answers with what a check finds. The words of a task.Error are for everybody, its cause is for the log.
-func (a *App) tell(check func(context.Context) error) http.HandlerFunc {
+// healthHandler answers with the result of a check. The detail of a task.Error goes to the client, its cause only to the log.
+func (a *App) healthHandler(check func(context.Context) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := check(r.Context()); err != nil {
-			a.Log.Warn("worker cannot work", "error", err, "cause", errors.Unwrap(err))
+			a.Log.Warn("health check failed", "error", err, "cause", errors.Unwrap(err))
 			http.Error(w, task.AsError(err).Detail, http.StatusServiceUnavailable)
 			return
 		}
@@ -49,28 +48,28 @@ func (a *App) tell(check func(context.Context) error) http.HandlerFunc {
 	}
 }
 
-// able finds out whether this worker can reach what it needs.
-func (a *App) able(ctx context.Context) error {
+// checkConnections returns an error if Temporal or the bucket cannot be reached.
+func (a *App) checkConnections(ctx context.Context) error {
 	if err := a.Temporal.Check(ctx); err != nil {
-		return task.Errorf(task.Unavailable, "Temporal cannot be reached; the log tells more").Because(err)
+		return task.Errorf(task.Unavailable, "Temporal cannot be reached; the log has the cause").Because(err)
 	}
 	if err := a.Bucket.Check(ctx); err != nil {
-		return task.Errorf(task.Unavailable, "the bucket cannot be reached; the log tells more").Because(err)
+		return task.Errorf(task.Unavailable, "the bucket cannot be reached; the log has the cause").Because(err)
 	}
 	return nil
 }
 
-// working finds out whether this worker asks for work: a process can run, reach everything, and do nothing.
-func (a *App) working(ctx context.Context) error {
-	if err := a.able(ctx); err != nil {
+// checkPolling returns an error if this worker does not poll for work, which it can fail to do while all connections are fine.
+func (a *App) checkPolling(ctx context.Context) error {
+	if err := a.checkConnections(ctx); err != nil {
 		return err
 	}
-	told, err := a.whoPolls(ctx)
+	pollers, err := a.workflowPollers(ctx)
 	if err != nil {
-		return task.Errorf(task.Unavailable, "Temporal does not tell who asks for work").Because(err)
+		return task.Errorf(task.Unavailable, "Temporal does not report the pollers of the workflow queue").Because(err)
 	}
-	if !a.workers.Live(told)[a.Temporal.Identity] {
-		return task.Errorf(task.Unavailable, "this worker has not asked Temporal for work lately, so tasks wait; if that lasts, start it again")
+	if !a.pollers.Live(pollers)[a.Temporal.Identity] {
+		return task.Errorf(task.Unavailable, "this worker has not polled Temporal for work lately, so tasks wait; restart the worker if this persists")
 	}
 	return nil
 }

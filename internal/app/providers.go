@@ -15,17 +15,17 @@ import (
 	"longhaul/workflows"
 )
 
-// router makes the table of who answers for a model, without the means to ask anybody.
+// router creates the routing table from models to providers. The API uses it as it is; a worker adds clients and lanes with connectProviders.
 func (a *App) router() (*router.Router, error) {
 	var providers []*router.Provider
 	for i, p := range a.Config.LLM.All() {
-		providers = append(providers, &router.Provider{Name: p.Name, Queue: queue(i, p), Models: a.models(p)})
+		providers = append(providers, &router.Provider{Name: p.Name, Queue: llmQueue(i, p), Models: a.models(p)})
 	}
 	return router.New(a.Config.LLM.Model, providers...)
 }
 
-// priced gives who tells whether it is known what a model costs, for a kind.
-func (a *App) priced(table *router.Router) func(kind, model string) bool {
+// priced returns a function that reports whether the price of a model is configured; an empty model is the default of the kind.
+func (a *App) priced(models *router.Router) func(kind, model string) bool {
 	return func(kind, model string) bool {
 		switch {
 		case kind == record.KindVideo:
@@ -33,13 +33,13 @@ func (a *App) priced(table *router.Router) func(kind, model string) bool {
 		case kind == record.KindEmbed && model == "":
 			model = a.Config.LLM.EmbeddingModel
 		}
-		return table.Priced(model)
+		return models.Priced(model)
 	}
 }
 
-// queue is the task queue of a provider's calls: each has its own, so that one that is slow or closed takes no
-// slots from another.
-func queue(i int, p config.Provider) string {
+// llmQueue returns the task queue for calls to the ith provider. Each provider has its own queue, so a slow provider takes no slots from
+// others.
+func llmQueue(i int, p config.Provider) string {
 	if i == 0 {
 		return record.QueueLLM
 	}
@@ -58,39 +58,39 @@ func (a *App) models(p config.Provider) []router.Model {
 	return models
 }
 
-// connect gives the providers of a router their wires and lanes. Where none is configured, a simulated one of our own
-// answers; call end when no more calls are made.
-func (a *App) connect(ctx context.Context, r *router.Router) (gates []gate, end func(), err error) {
+// connectProviders sets the client and the lane of each provider in the routing table. A provider without a base URL is replaced by the
+// simulated model, which end stops.
+func (a *App) connectProviders(ctx context.Context, models *router.Router) (lanes []providerLane, end func(), err error) {
 	end = func() {}
 	for i, p := range a.Config.LLM.All() {
 		if p.BaseURL == "" {
 			if p.BaseURL, end, err = simulated.Start(context.WithoutCancel(ctx), simulated.Options{Answer: workflows.Simulate}); err != nil {
 				return nil, nil, fmt.Errorf("start the simulated model: %w", err)
 			}
-			a.Log.Warn("no model provider is configured: answers are simulated; set OPENAI_API_KEY for real ones")
+			a.Log.Warn("no model provider is configured, so answers are simulated; set OPENAI_API_KEY to use a real model")
 		}
-		provider := r.Providers()[i]
+		provider := models.Providers()[i]
 		if provider.Model, err = a.client(p); err != nil {
 			end()
 			return nil, nil, fmt.Errorf("provider %s: %w", p.Name, err)
 		}
-		queue := lane.New(lane.Limits{
+		providerQueue := lane.New(lane.Limits{
 			Concurrency: a.concurrency(p), Requests: float64(p.RequestsPerMinute), Tokens: float64(p.TokensPerMinute),
 		})
-		provider.Lane = queue
-		gates = append(gates, gate{provider.Name, queue})
+		provider.Lane = providerQueue
+		lanes = append(lanes, providerLane{provider.Name, providerQueue})
 	}
-	return gates, end, nil
+	return lanes, end, nil
 }
 
-// tend tells of the lanes of this worker, and shares their limits with the others, until it is stopped.
-func (a *App) tend(ctx context.Context, gates []gate) (stop func()) {
-	a.Metrics.Watch(func() []metrics.Sample { return laneSamples(gates) })
+// maintainLanes reports the lanes of this worker and shares their limits with other workers until stop is called.
+func (a *App) maintainLanes(ctx context.Context, lanes []providerLane) (stop func()) {
+	a.Metrics.Watch(func() []metrics.Sample { return laneSamples(lanes) })
 	ctx, cancel := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	beside.Go(func() { a.report(ctx, gates) })
-	beside.Go(func() { a.share(ctx, gates) })
-	return func() { cancel(); beside.Wait() }
+	var loops sync.WaitGroup
+	loops.Go(func() { a.reportLanes(ctx, lanes) })
+	loops.Go(func() { a.shareLimits(ctx, lanes) })
+	return func() { cancel(); loops.Wait() }
 }
 
 func (a *App) client(p config.Provider) (*openai.Client, error) {
@@ -100,7 +100,7 @@ func (a *App) client(p config.Provider) (*openai.Client, error) {
 	})
 }
 
-// concurrency is how many calls of one worker a provider gets at a time.
+// concurrency returns how many calls a worker makes to a provider at a time.
 func (a *App) concurrency(p config.Provider) int {
 	if p.Concurrency > 0 {
 		return p.Concurrency
@@ -108,10 +108,10 @@ func (a *App) concurrency(p config.Provider) int {
 	return a.Config.Worker.LLMConcurrency
 }
 
-func names(providers []config.Provider) []string {
-	all := make([]string, len(providers))
+func providerNames(providers []config.Provider) []string {
+	names := make([]string, len(providers))
 	for i, p := range providers {
-		all[i] = p.Name
+		names[i] = p.Name
 	}
-	return all
+	return names
 }

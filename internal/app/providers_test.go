@@ -9,14 +9,14 @@ import (
 	"longhaul/internal/record"
 )
 
-// Whether a budget can be kept is a matter of the model that a kind asks when a task names none.
+// Without a model in the task, the price of the kind's default model counts.
 func TestPriced(t *testing.T) {
 	t.Parallel()
 	llm := config.LLM{Model: "talks", EmbeddingModel: "vectors", Models: []config.Model{{Name: "talks", Price: &config.Price{Input: 1, Output: 1}}}}
 	a := &App{Config: config.Config{LLM: llm}}
-	table, err := a.router()
+	models, err := a.router()
 	require.NoError(t, err)
-	priced := a.priced(table)
+	priced := a.priced(models)
 	require.True(t, priced("summary", ""))
 	require.False(t, priced("summary", "vectors"))
 	require.False(t, priced(record.KindEmbed, ""))

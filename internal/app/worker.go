@@ -29,19 +29,19 @@ import (
 	"longhaul/workflows"
 )
 
-// RunWorker works until ctx ends. Calls in hand then have stop_timeout to finish; what has not is
-// handed to another worker.
+// RunWorker runs the workers of all task queues until ctx ends or one of them fails for good. Running calls then have stop_timeout to finish; other
+// calls are handed back to Temporal and run on another worker.
 func RunWorker(ctx context.Context, a *App) error {
-	collectLess()
-	parts, end, err := a.parts(ctx) // before Temporal answers: what is wrong with the configuration is told at once
+	raiseGCPercent()
+	parts, end, err := a.activityParts(ctx) // before Temporal answers, so that errors in the configuration show at once
 	if err != nil {
 		return err
 	}
 	defer end()
-	if err := a.ready(ctx); err != nil {
-		return quiet(ctx, err)
+	if err := a.prepare(ctx); err != nil {
+		return ignoreAfterEnd(ctx, err)
 	}
-	notify, err := a.notices()
+	notify, err := a.notifyActivities()
 	if err != nil {
 		return err
 	}
@@ -54,34 +54,33 @@ func RunWorker(ctx context.Context, a *App) error {
 			return fmt.Errorf("start worker: %w", err)
 		}
 	}
-	a.Log.Info("worker runs", "temporal", a.Temporal.Address, "namespace", a.Temporal.Namespace, "providers", names(a.Config.LLM.All()))
-	err = a.tellHealth(ctx)
-	a.Log.Info("worker stops: no new work is taken; what is in hand may go on", "stop_timeout", a.Config.Worker.StopTimeout)
+	a.Log.Info("worker started", "temporal", a.Temporal.Address, "namespace", a.Temporal.Namespace, "providers", providerNames(a.Config.LLM.All()))
+	err = a.serveHealth(ctx)
+	a.Log.Info("worker is stopping: it takes no new work, and running calls may finish", "stop_timeout", a.Config.Worker.StopTimeout)
 	stopAll(pools)
-	if lost, ok := errors.AsType[*fatal](context.Cause(ctx)); ok {
-		err = errors.Join(err, lost)
+	if failure, ok := errors.AsType[*fatalError](context.Cause(ctx)); ok {
+		err = errors.Join(err, failure)
 	}
 	return err
 }
 
-// collectLess lets the heap grow to three times what is in use, not to twice, before it is collected: what a worker holds is small beside what it
-// lets go of. GOGC says otherwise.
-func collectLess() {
-	if _, said := os.LookupEnv("GOGC"); !said {
+// raiseGCPercent lets the heap grow to three times its live size instead of twice before a collection, because a worker allocates much and keeps
+// little. The environment variable GOGC takes precedence.
+func raiseGCPercent() {
+	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(200)
 	}
 }
 
-// fatal is why a worker stopped by itself. A process that does no work had better end: whoever runs it starts it again.
-type fatal struct{ error }
+// fatalError is the error of a worker that stopped by itself. The process then ends, so that its supervisor restarts it.
+type fatalError struct{ error }
 
-// pools makes a worker for each task queue, with the activities that belong there. Fail is called when a worker stops
-// by itself.
+// pools creates a worker for each task queue, with the activities of that queue. It calls fail when a worker stops by itself.
 func (a *App) pools(queues map[string]map[string]any, notify *notifyacts.Activities, fail context.CancelCauseFunc) []worker.Worker {
 	var pools []worker.Worker
-	open := func(queue string, slots int, acts map[string]any) worker.Worker {
+	add := func(queue string, slots int, acts map[string]any) worker.Worker {
 		options := a.options(slots)
-		options.OnFatalError = func(err error) { fail(&fatal{fmt.Errorf("a worker stopped by itself: %w", err)}) }
+		options.OnFatalError = func(err error) { fail(&fatalError{fmt.Errorf("a worker stopped by itself: %w", err)}) }
 		pool := worker.New(a.Temporal.Client, queue, options)
 		for name, act := range acts {
 			pool.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
@@ -89,28 +88,28 @@ func (a *App) pools(queues map[string]map[string]any, notify *notifyacts.Activit
 		pools = append(pools, pool)
 		return pool
 	}
-	workflows.Register(open(record.QueueWorkflows, 1, nil))
-	open(record.QueueDocuments, a.Config.Worker.DocumentsConcurrency, queues[record.QueueDocuments])
-	open(record.QueueTools, a.Config.Worker.ToolsConcurrency, queues[record.QueueTools])
+	workflows.Register(add(record.QueueWorkflows, 1, nil))
+	add(record.QueueDocuments, a.Config.Worker.DocumentsConcurrency, queues[record.QueueDocuments])
+	add(record.QueueTools, a.Config.Worker.ToolsConcurrency, queues[record.QueueTools])
 	for i, p := range a.Config.LLM.All() {
-		open(queue(i, p), a.concurrency(p), queues[record.QueueLLM])
+		add(llmQueue(i, p), a.concurrency(p), queues[record.QueueLLM])
 	}
-	open(record.QueueVideo, a.Config.Video.Concurrency, queues[record.QueueVideo])
-	open(record.QueueNotify, a.Config.Notify.Concurrency, activities.ByQueue([]activities.Queued{notify})[record.QueueNotify])
+	add(record.QueueVideo, a.Config.Video.Concurrency, queues[record.QueueVideo])
+	add(record.QueueNotify, a.Config.Notify.Concurrency, activities.ByQueue([]activities.Queued{notify})[record.QueueNotify])
 	return pools
 }
 
 func (a *App) options(slots int) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: slots,
-		// Eager activities would pass by priority, fairness and limits.
+		// Eager activities bypass priority, fairness and limits.
 		DisableEagerActivities: true,
-		// Two pollers, the default, start a batch slowly and cost a tenth of its speed.
+		// With two pollers, the default, a batch starts slowly and takes a tenth longer.
 		ActivityTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
-		// How long a heartbeat may be held back after another: a call that begins is told of within this.
+		// The SDK holds a heartbeat back for so long after the last one, so readers see the start of a call this late at most.
 		MaxHeartbeatThrottleInterval: 200 * time.Millisecond,
-		// How long a task waits for a worker that was killed, before another takes it.
+		// A workflow task waits so long for its last worker, in case that was killed, before another worker takes it.
 		StickyScheduleToStartTimeout: 2 * time.Second,
 		WorkerStopTimeout:            a.Config.Worker.StopTimeout,
 		DeploymentOptions:            a.deployment(),
@@ -118,18 +117,18 @@ func (a *App) options(slots int) worker.Options {
 	}
 }
 
-// interceptors stand around every activity, the first one outside: a pause must not end what runs, and a step that ignores the end of its time
-// must not keep its slot.
+// interceptors returns the interceptors of every activity, outermost first. PauseGuard lets running calls finish during a pause; cutoff frees the slot of
+// an activity that ignores its cancellation or timeout.
 func (a *App) interceptors() []interceptor.WorkerInterceptor {
-	stop := a.Config.Worker.StopTimeout - handOver(a.Config.Worker.StopTimeout)
+	stop := a.Config.Worker.StopTimeout - handOverTime(a.Config.Worker.StopTimeout)
 	guard := cutoff.New(cutoff.Options{Grace: a.Config.Worker.CutOffAfter, Stop: stop, Meter: a.Metrics, Log: a.Log})
 	return []interceptor.WorkerInterceptor{&call.PauseGuard{}, guard}
 }
 
-// handOver is the end of stop_timeout, in which what was cut off is handed back to Temporal.
-func handOver(stopTimeout time.Duration) time.Duration { return min(2*time.Second, stopTimeout/2) }
+// handOverTime returns the last part of stop_timeout, in which unfinished activities are handed back to Temporal.
+func handOverTime(stopTimeout time.Duration) time.Duration { return min(2*time.Second, stopTimeout/2) }
 
-// deployment says which version this worker is of what, if it was told. A task then ends on the version that began it:
+// deployment returns the worker version, if one is configured. A task then runs to its end on the version that started it: see
 // docs/upgrading.md.
 func (a *App) deployment() worker.DeploymentOptions {
 	cfg := a.Config.Worker
@@ -142,7 +141,7 @@ func (a *App) deployment() worker.DeploymentOptions {
 	}
 }
 
-// stopAll stops all pools at once, so that stop_timeout counts once.
+// stopAll stops all pools at the same time, so that stop_timeout passes only once.
 func stopAll(pools []worker.Worker) {
 	var all sync.WaitGroup
 	for _, pool := range pools {
@@ -151,58 +150,58 @@ func stopAll(pools []worker.Worker) {
 	all.Wait()
 }
 
-// parts makes what the activities are built from. Call end when the workers have stopped.
-func (a *App) parts(ctx context.Context) (p activities.Parts, end func(), err error) {
+// activityParts creates the dependencies of the activities. The caller calls end after the workers have stopped.
+func (a *App) activityParts(ctx context.Context) (p activities.Parts, end func(), err error) {
 	scratch, err := a.scratch()
 	if err != nil {
 		return p, nil, err
 	}
-	table, err := a.router()
+	models, err := a.router()
 	if err != nil {
 		return p, nil, err
 	}
-	gates, stopModel, err := a.connect(ctx, table)
+	lanes, stopModels, err := a.connectProviders(ctx, models)
 	if err != nil {
 		return p, nil, err
 	}
-	renderer, door, stopVideos, err := a.videos(ctx)
+	renderer, rendererLane, stopVideos, err := a.videoRenderer(ctx)
 	if err != nil {
-		stopModel()
+		stopModels()
 		return p, nil, err
 	}
-	stopTending := a.tend(ctx, append(gates, door))
+	stopLanes := a.maintainLanes(ctx, append(lanes, rendererLane))
 	reader := document.NewExtractor(document.Options{
 		Workers: min(a.Config.Worker.DocumentsConcurrency, runtime.NumCPU()), Log: a.Log,
 		CacheDir: a.cacheDir(),
 	})
-	go a.warm(ctx, reader)
+	go a.warmPDF(ctx, reader)
 	cfg := a.Config
 	fetcher := document.NewFetcher(document.FetchOptions{
 		AllowPrivate: cfg.Fetch.AllowPrivate, MaxBytes: int64(cfg.Fetch.MaxBytes), Timeout: cfg.Fetch.Timeout,
 	})
-	end = func() { stopTending(); stopModel(); stopVideos(); _ = reader.Close() }
-	kit, err := a.kit(fetcher, reader, scratch)
+	end = func() { stopLanes(); stopModels(); stopVideos(); _ = reader.Close() }
+	kit, err := a.agentTools(fetcher, reader, scratch)
 	if err != nil {
 		end()
 		return p, nil, err
 	}
-	end = func() { _ = kit.Close(); stopTending(); stopModel(); stopVideos(); _ = reader.Close() }
+	end = func() { _ = kit.Close(); stopLanes(); stopModels(); stopVideos(); _ = reader.Close() }
 	p = activities.Parts{
 		Call: &call.Caller{
-			Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Router: table, MaxAttempts: cfg.LLM.MaxAttempts, Meter: a.Metrics, Log: a.Log,
+			Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Router: models, MaxAttempts: cfg.LLM.MaxAttempts, Meter: a.Metrics, Log: a.Log,
 		},
 		Documents: &documents.Library{
 			Bucket: a.Bucket, Files: storage.NewFiles(a.Bucket), Reader: reader, Fetcher: fetcher, Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens,
 		},
 		Results: &results.Store{Bucket: a.Bucket},
 		Bucket:  a.Bucket, Files: storage.NewFiles(a.Bucket), Embedding: cfg.LLM.EmbeddingModel, ContextTokens: cfg.LLM.ContextTokens,
-		Indexes: &retrieval.Cache{}, Renderer: renderer, Tools: kit, Kinds: workflows.Inputs{Priced: a.priced(table)}, Log: a.Log,
+		Indexes: &retrieval.Cache{}, Renderer: renderer, Tools: kit, Kinds: workflows.Inputs{Priced: a.priced(models)}, Log: a.Log,
 	}
 	return p, end, nil
 }
 
-// cacheDir is where the compiled PDF engine is kept: with the user's other caches, so that a new data
-// folder does not have to compile it again, or with the data where there is no such place.
+// cacheDir returns the folder of the compiled PDF engine: in the user's cache, which is kept when the data folder changes, or in the data folder
+// if the user has none.
 func (a *App) cacheDir() string {
 	if root, err := os.UserCacheDir(); err == nil {
 		if dir := filepath.Join(root, "longhaul", "pdf"); os.MkdirAll(dir, 0o700) == nil {
@@ -212,15 +211,14 @@ func (a *App) cacheDir() string {
 	return filepath.Join(a.Config.DataDir, "cache", "pdf")
 }
 
-// warm compiles the PDF engine before the first PDF asks for it.
-func (a *App) warm(ctx context.Context, reader *document.Extractor) {
+// warmPDF compiles the PDF engine before the first PDF is read.
+func (a *App) warmPDF(ctx context.Context, reader *document.Extractor) {
 	if err := reader.Warm(ctx); err != nil && ctx.Err() == nil {
-		a.Log.Warn("PDF engine not warmed; the first PDF will take longer", "error", err)
+		a.Log.Warn("compiling the PDF engine in advance failed; the first PDF takes longer", "error", err)
 	}
 }
 
-// scratch gives a folder for documents while they are read, and removes from it what a killed worker
-// left a day ago or earlier.
+// scratch returns the folder for documents that are being read, and deletes files of killed workers from it that are older than a day.
 func (a *App) scratch() (string, error) {
 	root := filepath.Join(a.Config.DataDir, "scratch")
 	if err := os.MkdirAll(root, 0o700); err != nil {
@@ -228,7 +226,7 @@ func (a *App) scratch() (string, error) {
 	}
 	entries, err := os.ReadDir(root)
 	for _, entry := range entries {
-		// A document is read within minutes: what is older than a day belongs to nobody.
+		// A document is read within minutes, so no worker uses a file older than a day.
 		if info, statErr := entry.Info(); statErr == nil && time.Since(info.ModTime()) > 24*time.Hour {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(root, entry.Name())))
 		}
@@ -236,8 +234,8 @@ func (a *App) scratch() (string, error) {
 	return root, err
 }
 
-// quiet turns the error of something that was interrupted by the end of ctx into none.
-func quiet(ctx context.Context, err error) error {
+// ignoreAfterEnd returns nil instead of an error once ctx has ended, because the end of ctx caused it.
+func ignoreAfterEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -11,13 +11,13 @@ import (
 	"longhaul/internal/config"
 )
 
-// TestRunWorker_wrongTool: what is wrong with a tool is told at start, before Temporal is asked for.
-func TestRunWorker_wrongTool(t *testing.T) {
+// An error in the configuration of a tool stops the worker at start, also while Temporal cannot be reached.
+func TestRunWorker_invalidTool(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ tools, want string }{
-		"address":        {`{http: [{name: weather, description: d, url: "https://weather.example/{city"}]}`, "weather"},
-		"a name of ours": {`{http: [{name: calculator, description: d, url: "https://weather.example/"}]}`, "calculator"},
-		"secret":         {`{http: [{name: weather, description: d, url: "https://weather.example/", headers: {A: "{{secret:NONE}}"}}]}`, "NONE"},
+		"address":       {`{http: [{name: weather, description: d, url: "https://weather.example/{city"}]}`, "weather"},
+		"built-in name": {`{http: [{name: calculator, description: d, url: "https://weather.example/"}]}`, "calculator"},
+		"secret":        {`{http: [{name: weather, description: d, url: "https://weather.example/", headers: {A: "{{secret:NONE}}"}}]}`, "NONE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,13 +18,13 @@ func (n Notify) check() error {
 func (s SMTP) check() error {
 	_, err := mail.ParseAddress(s.From)
 	switch {
-	case s.Host == "" && (s.User != "" || s.From != "" || s.Password.IsSet()):
+	case s.Host == "" && (s.User != "" || s.From != "" || s.Password.isSet()):
 		return errors.New("host: must be set with user, password or from")
 	case s.Host == "":
 		return nil
 	case err != nil:
 		return errors.New("from: must be a mail address, such as longhaul@example.com")
-	case (s.User == "") != !s.Password.IsSet():
+	case (s.User == "") != !s.Password.isSet():
 		return errors.New("user and password: must be set together")
 	case s.User != "" && s.TLS == "none" && !loopback(s.Host):
 		return errors.New("tls: must be starttls or tls with a password, because none would send it unencrypted")

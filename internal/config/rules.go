@@ -21,10 +21,10 @@ const (
 // is set, so that a key is never sent to an address for which it was not meant.
 func (c *Config) complete(env map[string]string) {
 	llm := &c.LLM
-	if llm.BaseURL == "" && !llm.Key.IsSet() {
+	if llm.BaseURL == "" && !llm.Key.isSet() {
 		llm.BaseURL, llm.Key = env["OPENAI_BASE_URL"], NewSecret(env["OPENAI_API_KEY"])
 	}
-	if llm.BaseURL == "" && llm.Key.IsSet() {
+	if llm.BaseURL == "" && llm.Key.isSet() {
 		llm.BaseURL = openAIURL
 	}
 	llm.BaseURL = strings.TrimRight(llm.BaseURL, "/")
@@ -126,7 +126,7 @@ func (l LLM) checkProviders() error {
 			return errors.New("base_url: must be set")
 		case checkWeb(p.BaseURL) != nil:
 			return fmt.Errorf("base_url: %w", checkWeb(p.BaseURL))
-		case p.KeyEnv != "" && !p.Key.IsSet():
+		case p.KeyEnv != "" && !p.Key.isSet():
 			return fmt.Errorf("key_env: the variable %s is not set", p.KeyEnv)
 		}
 		return checkModels(p.Models)
@@ -149,11 +149,11 @@ func (v Video) check() error {
 	switch {
 	case checkWeb(v.BaseURL) != nil:
 		return fmt.Errorf("base_url: %w", checkWeb(v.BaseURL))
-	case v.Simulated() && v.Key.IsSet():
+	case v.Simulated() && v.Key.isSet():
 		return errors.New("base_url: must be set with a key")
 	case !v.Simulated() && v.Model == "":
 		return errors.New("model: must be set with base_url")
-	case v.KeyEnv != "" && !v.Key.IsSet():
+	case v.KeyEnv != "" && !v.Key.isSet():
 		return fmt.Errorf("key_env: the variable %s is not set", v.KeyEnv)
 	}
 	return nil

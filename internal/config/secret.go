@@ -15,12 +15,12 @@ func NewSecret(text string) Secret { return Secret{text: text} }
 // Reveal returns the text.
 func (s Secret) Reveal() string { return s.text }
 
-// IsSet reports whether the secret has a text.
-func (s Secret) IsSet() bool { return s.text != "" }
+// isSet reports whether the secret has a text.
+func (s Secret) isSet() bool { return s.text != "" }
 
 // orFrom returns the secret, or else the value of an environment variable; an empty name means none.
 func (s Secret) orFrom(env map[string]string, variable string) Secret {
-	if s.IsSet() || variable == "" {
+	if s.isSet() || variable == "" {
 		return s
 	}
 	return NewSecret(env[variable])
@@ -28,7 +28,7 @@ func (s Secret) orFrom(env map[string]string, variable string) Secret {
 
 // String returns the mask; "" if unset.
 func (s Secret) String() string {
-	if !s.IsSet() {
+	if !s.isSet() {
 		return ""
 	}
 	return "[secret]"

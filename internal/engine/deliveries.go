@@ -13,10 +13,10 @@ import (
 	"longhaul/internal/task"
 )
 
-// notice keeps who wants to hear of a task, and gives the key of it; "" when nobody does.
-func (e *Engine) notice(ctx context.Context, d task.Draft, f record.Facts) (string, error) {
+// storeNotice writes the receivers of a task's notifications to the bucket and returns the key; "" if there are no receivers.
+func (e *Engine) storeNotice(ctx context.Context, d task.Draft, f record.Facts) (string, error) {
 	if d.Email != "" && !e.Mail {
-		return "", noMail("/notify/email")
+		return "", mailNotConfigured("/notify/email")
 	}
 	if w := d.Webhook; w != nil && storage.IsEndpointID(w.Secret) {
 		if _, err := e.endpoints.Get(ctx, d.Tenant, w.Secret); err != nil {
@@ -28,20 +28,20 @@ func (e *Engine) notice(ctx context.Context, d task.Draft, f record.Facts) (stri
 	}
 	ids, err := e.endpoints.IDs(ctx, d.Tenant)
 	if err != nil {
-		return "", task.Errorf(task.Unavailable, "the bucket cannot be read; nothing was started, try again in a moment").Because(err)
+		return "", task.Errorf(task.Unavailable, "the bucket cannot be read, so no task was started; try again in a moment").Because(err)
 	}
-	wanted := storage.Notice{Webhook: d.Webhook, Email: d.Email, Endpoints: ids}
-	if wanted.Nobody() {
+	receivers := storage.Notice{Webhook: d.Webhook, Email: d.Email, Endpoints: ids}
+	if receivers.Nobody() {
 		return "", nil
 	}
 	key := storage.NoticeKey(f.ID, f.BodyHash[:16])
-	if err := e.Bucket.PutJSON(ctx, key, wanted); err != nil {
-		return "", task.Errorf(task.Unavailable, "the bucket cannot be written; nothing was started, try again in a moment").Because(err)
+	if err := e.Bucket.PutJSON(ctx, key, receivers); err != nil {
+		return "", task.Errorf(task.Unavailable, "the bucket cannot be written, so no task was started; try again in a moment").Because(err)
 	}
 	return key, nil
 }
 
-// Deliveries lists the messages that tell of a task, the oldest first.
+// Deliveries lists the notifications of a task, oldest first.
 func (e *Engine) Deliveries(ctx context.Context, tenant, id string) (task.Page[task.Delivery], error) {
 	page := task.Page[task.Delivery]{Object: "list", Data: []task.Delivery{}}
 	if _, err := e.Standing(ctx, tenant, id); err != nil {
@@ -50,17 +50,17 @@ func (e *Engine) Deliveries(ctx context.Context, tenant, id string) (task.Page[t
 	all, err := e.deliveries.Of(ctx, id)
 	slices.SortFunc(all, func(a, b storage.Delivery) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	for _, d := range all {
-		now, err := e.asItIs(ctx, d)
+		current, err := e.currentDelivery(ctx, d)
 		if err != nil {
 			return page, err
 		}
-		page.Data = append(page.Data, now)
+		page.Data = append(page.Data, current)
 	}
 	return page, err
 }
 
-// asItIs is a message with what its next attempt would find: that nobody wants it any more.
-func (e *Engine) asItIs(ctx context.Context, d storage.Delivery) (task.Delivery, error) {
+// currentDelivery returns a delivery with the state that its next attempt would set: cancelled or disabled, if its webhook was removed or disabled.
+func (e *Engine) currentDelivery(ctx context.Context, d storage.Delivery) (task.Delivery, error) {
 	out := d.Delivery
 	if d.Webhook == "" || d.Status != task.DeliveryPending {
 		return out, nil
@@ -77,8 +77,8 @@ func (e *Engine) asItIs(ctx context.Context, d storage.Delivery) (task.Delivery,
 	return out, nil
 }
 
-// Redeliver has a message sent again, now and whatever became of it: the same id, the same bytes, the schedule anew.
-// Of a task nothing is changed, and none is started.
+// Redeliver sends a notification again at once, whatever its state: the same id and bytes, with a new schedule of attempts. The task is not
+// changed.
 func (e *Engine) Redeliver(ctx context.Context, tenant, id string) (task.Delivery, error) {
 	d, err := e.deliveries.Get(ctx, id)
 	if err == nil && d.Tenant != tenant {
@@ -91,21 +91,21 @@ func (e *Engine) Redeliver(ctx context.Context, tenant, id string) (task.Deliver
 		to, err := e.endpoints.Get(ctx, tenant, d.Webhook)
 		switch {
 		case err != nil && task.AsError(err).Code == task.NotFound:
-			return d.Delivery, task.Errorf(task.Conflict, "its webhook %s was removed", d.Webhook)
+			return d.Delivery, task.Errorf(task.Conflict, "webhook %s of this delivery was removed, so the message cannot be sent again", d.Webhook)
 		case err != nil:
 			return d.Delivery, err
 		case to.Disabled != nil:
-			return d.Delivery, task.Errorf(task.Conflict, "its webhook %s is disabled (%s); test it, which lifts that when the test arrives", d.Webhook, to.Disabled.Reason)
+			return d.Delivery, task.Errorf(task.Conflict, "webhook %s of this delivery is disabled (%s); a successful test of the webhook enables it again", d.Webhook, to.Disabled.Reason)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	ctx, cancel := context.WithTimeout(ctx, temporalTimeout)
 	defer cancel()
 	_, err = e.Client.SignalWithStartWorkflow(ctx, id, record.SignalRedeliver, nil, client.StartWorkflowOptions{
-		TaskQueue: record.QueueWorkflows, WorkflowTaskTimeout: record.WorkflowTaskTimeout, StaticSummary: "deliver a message of " + d.Task + " again",
+		TaskQueue: record.QueueWorkflows, WorkflowTaskTimeout: record.WorkflowTaskTimeout, StaticSummary: "redeliver a message of " + d.Task,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, record.TypeDeliver, notifyacts.Addressed{ID: id, Receiver: notifyacts.ReceiverOf(tenant, d.URL)})
 	if err != nil {
-		return d.Delivery, words(err, id)
+		return d.Delivery, translateError(err, id)
 	}
 	out := d.Delivery
 	out.Status, out.Detail, out.NextAttemptAt = task.DeliveryPending, "", nil

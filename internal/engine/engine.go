@@ -27,82 +27,80 @@ import (
 	"longhaul/workflows/lifecycle"
 )
 
-// Parts is what an engine works with. UIURL is the address of the Temporal Web UI, "" if unknown.
-// Prepared is closed once the namespace has our search attributes; nil means that it has.
+// Parts are the dependencies and settings of an engine. UIURL is the address of the Temporal Web UI, "" if unknown.
+// Prepared is closed once the namespace has longhaul's search attributes; nil means that it has them.
 type Parts struct {
 	Prepared  <-chan struct{}
 	Client    client.Client
 	Namespace string
 	Bucket    *storage.Bucket
 	UIURL     string
-	Queue     func(model string) string     // the task queue of the calls to a model; nil means the one of all
-	Priced    func(kind, model string) bool // whether it is known what a model costs; nil means never
-	Mail      bool                          // whether mails can be sent
+	Queue     func(model string) string     // returns the task queue for calls to a model; nil means record.QueueLLM
+	Priced    func(kind, model string) bool // reports whether the price of a model is configured; nil means never
+	Mail      bool                          // whether a mail server is configured
 
-	Queues       []string      // task queues of the providers; nil is that of the first
-	StalledAfter time.Duration // how long nothing may move before a task says so; 0 means that it never does
+	Queues       []string      // task queues of the providers, for System; nil means record.QueueLLM alone
+	StalledAfter time.Duration // how long a task may make no progress before it is shown as stalled; 0 means never
 }
 
-// Engine starts, reads and cancels tasks. It is safe for concurrent use, and holds no state that
-// another engine on the same Temporal and bucket would miss: what it remembers for readers, it can look up.
+// Engine starts, reads and cancels tasks. It is safe for concurrent use. All its state is a cache, so any number of engines
+// can share a Temporal namespace and a bucket.
 type Engine struct {
 	Parts
 	files      storage.Files
 	endpoints  storage.Endpoints
 	deliveries storage.Deliveries
-	views      *views
-	tenants    tenants
-	paces      *paces
-	workers    workerWatch
+	views      *viewCache
+	polls      tenantPolls
+	durations  *durationCache
+	workers    workerCheck
 	system     systemCache
 }
 
-// New makes an engine.
+// New creates an engine. It starts nothing and asks Temporal nothing.
 func New(p Parts) *Engine {
 	if p.Queue == nil {
 		p.Queue = func(string) string { return "" }
 	}
 	e := &Engine{
 		Parts: p, files: storage.NewFiles(p.Bucket), endpoints: storage.NewEndpoints(p.Bucket), deliveries: storage.NewDeliveries(p.Bucket),
-		views: newViews(), tenants: tenants{live: map[string]*crowd{}},
+		views: newViewCache(), polls: tenantPolls{active: map[string]*tenantPoll{}},
 	}
-	e.Client = attentive{p.Client, e.views.wrote}
-	e.paces = newPaces(e.finished)
+	e.Client = invalidatingClient{p.Client, e.views.invalidate}
+	e.durations = newDurationCache(e.readDurations)
 	return e
 }
 
-// Create accepts a draft as a task. When it returns without an error the task is kept and every
-// read finds it. With an idempotency key the same draft gives the same task, whatever became of it
-// and whoever raced; replayed tells that it was there already. The key belongs to the tenant and
-// holds as long as Temporal keeps the task.
+// Create starts a task from a draft; once it returns, the task is durable and every read finds it. With an idempotency key, which is per tenant
+// and valid as long as Temporal keeps the task, the same draft returns the same task, also to concurrent callers; replayed reports that it existed.
 func (e *Engine) Create(ctx context.Context, d task.Draft) (t task.Task, replayed bool, err error) {
-	if err := e.prepared(); err != nil {
+	if err := e.checkPrepared(); err != nil {
 		return task.Task{}, false, err
 	}
-	// What a key was used for before counts first: a repeated request must find its task even when
-	// it could not become one now, because its deadline has passed or its file is gone.
-	if t, found, err := e.earlier(ctx, d); found || err != nil {
+	// The key is looked up before the draft is validated: a repeated request finds its task even if its deadline has passed
+	// or its file is gone.
+	if t, found, err := e.findByKey(ctx, d); found || err != nil {
 		return t, found, err
 	}
-	in, facts, err := e.examine(ctx, d)
+	in, facts, err := e.validate(ctx, d)
 	if err != nil {
 		return task.Task{}, false, err
 	}
-	if facts.Notify, err = e.notice(ctx, d, facts); err != nil {
+	if facts.Notify, err = e.storeNotice(ctx, d, facts); err != nil {
 		return task.Task{}, false, err
 	}
-	t, err = e.start(ctx, facts, in)
-	if is[*serviceerror.WorkflowExecutionAlreadyStarted](err) { // another with this key was faster
-		return e.earlier(ctx, d)
+	t, err = e.startWorkflow(ctx, facts, in)
+	if is[*serviceerror.WorkflowExecutionAlreadyStarted](err) { // a concurrent request with the same key
+		return e.findByKey(ctx, d)
 	}
 	return t, false, err
 }
 
-// examine finds out whether a draft can become a task, and what it would be.
-func (e *Engine) examine(ctx context.Context, d task.Draft) (in lifecycle.Input, f record.Facts, err error) {
+// validate checks a draft and returns the input and the facts of its task.
+func (e *Engine) validate(ctx context.Context, d task.Draft) (in lifecycle.Input, f record.Facts, err error) {
 	kind, ok := workflows.Find(d.Kind)
 	if !ok {
-		return in, f, invalid("/kind", "unknown kind %q; there are: %s", d.Kind, kindNames())
+		return in, f, invalid("/kind", "unknown kind %q; the kinds are: %s", d.Kind, kindNames())
 	}
 	if in, err = kind.Decode(d.Input); err != nil {
 		return in, f, err
@@ -129,20 +127,20 @@ func kindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// checkFiles refuses an input that names files the tenant does not have.
+// checkFiles returns an error that lists, by JSON Pointer, the files that the tenant does not have. ids maps pointers to file ids.
 func (e *Engine) checkFiles(ctx context.Context, tenant string, ids map[string]string) error {
 	refused := task.Errorf(task.Invalid, "the input names files that do not exist; upload them with POST /v1/files first")
-	known := map[string]bool{}
+	exists := map[string]bool{}
 	for _, pointer := range slices.Sorted(maps.Keys(ids)) {
 		id := ids[pointer]
-		if _, seen := known[id]; !seen {
+		if _, checked := exists[id]; !checked {
 			_, err := e.files.Stat(ctx, tenant, id)
 			if err != nil && task.AsError(err).Code != task.NotFound {
 				return err
 			}
-			known[id] = err == nil
+			exists[id] = err == nil
 		}
-		if !known[id] {
+		if !exists[id] {
 			refused.Errors = append(refused.Errors, task.FieldError{Pointer: pointer, Detail: fmt.Sprintf("no file %q", id)})
 		}
 	}
@@ -152,7 +150,7 @@ func (e *Engine) checkFiles(ctx context.Context, tenant string, ids map[string]s
 	return nil
 }
 
-// checkPrevious refuses an input that goes on from a task it cannot go on from.
+// checkPrevious returns an error if the input continues a task that does not exist, has another kind or has not ended.
 func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in lifecycle.Input) error {
 	follower, ok := in.(lifecycle.Follower)
 	if !ok {
@@ -162,20 +160,21 @@ func (e *Engine) checkPrevious(ctx context.Context, d task.Draft, in lifecycle.I
 	if id == "" {
 		return nil
 	}
-	before, err := e.Standing(ctx, d.Tenant, id)
+	previous, err := e.Standing(ctx, d.Tenant, id)
 	switch {
 	case err != nil && task.AsError(err).Code == task.NotFound:
 		return invalid(pointer, "no task %q", id)
 	case err != nil:
 		return err
-	case before.Kind != d.Kind:
-		return invalid(pointer, "task %s is of the kind %s; a task goes on from one of its own kind, %s", id, before.Kind, d.Kind)
-	case !before.Done:
-		return task.Errorf(task.Conflict, "task %s has not ended yet; go on from it when it has", id).At(pointer)
+	case previous.Kind != d.Kind:
+		return invalid(pointer, "task %s is of kind %s; a task of kind %s can continue only a task of the same kind", id, previous.Kind, d.Kind)
+	case !previous.Done:
+		return task.Errorf(task.Conflict, "task %s has not ended yet; wait for its end, then continue it", id).At(pointer)
 	}
 	return nil
 }
 
+// factsOf derives the facts of a new task from its draft, with relative times counted from now.
 func factsOf(d task.Draft, now time.Time) (record.Facts, error) {
 	hash, err := bodyHash(d)
 	if err != nil {
@@ -199,15 +198,15 @@ func factsOf(d task.Draft, now time.Time) (record.Facts, error) {
 		f.StartAt = nil
 	}
 	if f.Deadline != nil && !f.Deadline.After(now) {
-		return f, invalid("/deadline", "the deadline %s has passed", f.Deadline.Format(time.RFC3339))
+		return f, invalid("/deadline", "deadline %s has passed; give a later time", f.Deadline.Format(time.RFC3339))
 	}
 	if f.Deadline != nil && f.StartAt != nil && !f.Deadline.After(*f.StartAt) {
-		return f, invalid("/deadline", "the deadline comes before the start, %s", f.StartAt.Format(time.RFC3339))
+		return f, invalid("/deadline", "deadline is before the start of the task, %s; give a later time", f.StartAt.Format(time.RFC3339))
 	}
 	return f, nil
 }
 
-// bodyHash tells one request from another: over its meaning, not over its spaces.
+// bodyHash hashes kind, input and options of a draft. Spaces and the order of keys do not count.
 func bodyHash(d task.Draft) (string, error) {
 	var input any
 	decoder := json.NewDecoder(strings.NewReader(string(d.Input)))
@@ -223,8 +222,7 @@ func bodyHash(d task.Draft) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// A task id is "task_" and 26 characters that cannot be guessed: random ones, or for a keyed
-// request those that tenant and key always give.
+// A task id is "task_" and 26 characters of base32: random, or with an idempotency key derived from tenant and key.
 var validID = regexp.MustCompile(`^task_[a-z2-7]{26}$`)
 
 func newID(d task.Draft) string {
@@ -255,12 +253,12 @@ func startOptions(kind lifecycle.Kind, f record.Facts) client.StartWorkflowOptio
 	return options
 }
 
-// earlier gives the task that a draft's key already belongs to, if it was made of the same request.
-func (e *Engine) earlier(ctx context.Context, d task.Draft) (t task.Task, found bool, err error) {
+// findByKey returns the task that was started with a draft's idempotency key; task.KeyReused if its request was another.
+func (e *Engine) findByKey(ctx context.Context, d task.Draft) (t task.Task, found bool, err error) {
 	if d.IdempotencyKey == "" {
 		return t, false, nil
 	}
-	was, err := e.describe(ctx, d.Tenant, newID(d))
+	existing, err := e.describeForTenant(ctx, d.Tenant, newID(d))
 	if err != nil {
 		if task.AsError(err).Code == task.NotFound {
 			err = nil
@@ -271,42 +269,42 @@ func (e *Engine) earlier(ctx context.Context, d task.Draft) (t task.Task, found 
 	if err != nil {
 		return t, false, err
 	}
-	if was.facts.BodyHash != hash {
-		return t, false, keyReused(was.facts.ID)
+	if existing.facts.BodyHash != hash {
+		return t, false, keyReused(existing.facts.ID)
 	}
-	t, _, err = e.whole(ctx, was)
+	t, _, err = e.fullTask(ctx, existing)
 	return t, true, err
 }
 
 func keyReused(id string) error {
-	return task.Errorf(task.KeyReused, "the Idempotency-Key was used for another request; its task is %s. Use a new key for a new request", id)
+	return task.Errorf(task.KeyReused, "the Idempotency-Key was used for another request, which started task %s; use a new key for a new request", id)
 }
 
-// Cancel asks a task to stop and returns before it has. Asked again, or of a task that ended, it
-// changes nothing.
+// Cancel requests the cancellation of a task and returns before the task has stopped. Repeating it, or cancelling a task that has ended, changes
+// nothing.
 func (e *Engine) Cancel(ctx context.Context, tenant, id string) (task.Task, error) {
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return task.Task{}, err
 	}
 	if d.status.open() && !d.status.cancelRequested {
-		// The task may end in between: then the next read tells.
-		ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+		// The task may end before the request arrives; the read below shows which came first.
+		ctx, cancel := context.WithTimeout(ctx, temporalTimeout)
 		defer cancel()
 		err := e.Client.CancelWorkflow(ctx, id, "")
 		if err != nil && !is[*serviceerror.NotFound](err) {
-			return task.Task{}, words(err, id)
+			return task.Task{}, translateError(err, id)
 		}
 	}
 	return e.Get(ctx, tenant, id)
 }
 
-// Ready tells what cannot be reached, nil if all can.
+// Ready returns nil if Temporal, its namespace and the bucket can be used, and otherwise an error that names the first that cannot.
 func (e *Engine) Ready(ctx context.Context) error {
 	if _, err := e.Client.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
 		return task.Errorf(task.Unavailable, "Temporal cannot be reached").Because(err)
 	}
-	if err := e.prepared(); err != nil {
+	if err := e.checkPrepared(); err != nil {
 		return err
 	}
 	if err := e.Bucket.Check(ctx); err != nil {
@@ -315,8 +313,8 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return nil
 }
 
-// prepared refuses what needs search attributes while the namespace does not have them.
-func (e *Engine) prepared() error {
+// checkPrepared returns task.Unavailable while the namespace does not have longhaul's search attributes.
+func (e *Engine) checkPrepared() error {
 	if e.Parts.Prepared == nil {
 		return nil
 	}
@@ -324,7 +322,7 @@ func (e *Engine) prepared() error {
 	case <-e.Parts.Prepared:
 		return nil
 	default:
-		return task.Errorf(task.Unavailable, "the Temporal namespace is not prepared yet; try again in a moment")
+		return task.Errorf(task.Unavailable, "the search attributes of the Temporal namespace are not registered yet; try again in a moment")
 	}
 }
 
@@ -332,13 +330,13 @@ func invalid(pointer, format string, args ...any) *task.Error {
 	return task.Errorf(task.Invalid, format, args...).At(pointer)
 }
 
-// words puts a Temporal error into ours. What it does not know stays internal.
-func words(err error, id string) error {
+// translateError turns a Temporal error into a task.Error. It returns other errors as they are: the API shows them as internal.
+func translateError(err error, id string) error {
 	switch {
 	case err == nil:
 		return nil
 	case is[*serviceerror.NotFound](err):
-		return missing(id)
+		return taskNotFound(id)
 	case is[*serviceerror.Unavailable](err), is[*serviceerror.ResourceExhausted](err),
 		is[*serviceerror.DeadlineExceeded](err), errors.Is(err, context.DeadlineExceeded):
 		return task.Errorf(task.Unavailable, "Temporal does not answer; try again in a moment").Because(err)

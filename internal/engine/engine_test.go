@@ -35,7 +35,7 @@ func draft(change func(*task.Draft)) task.Draft {
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	require.Regexp(t, validID, newID(draft(nil)))
-	require.NotEqual(t, newID(draft(nil)), newID(draft(nil)), "without a key every request is a task of its own")
+	require.NotEqual(t, newID(draft(nil)), newID(draft(nil)), "without a key every request starts a new task")
 	keyed := func(tenant, key string) string {
 		return newID(draft(func(d *task.Draft) { d.Tenant, d.IdempotencyKey = tenant, key }))
 	}
@@ -109,8 +109,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What Temporal knows and the memo does not is made up for, and the revision never falls when the
-// workflow then writes it down itself.
+// A task shows changes that only Temporal knows, with a revision that does not fall when the workflow publishes them.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	running, done := enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
@@ -127,20 +126,20 @@ func TestStates(t *testing.T) {
 			memo: record.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, executionTime: time.Now().Add(time.Hour)},
 			want: task.Scheduled, revision: 1,
 		},
-		"its time has come": {
+		"start time has passed": {
 			memo: record.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, executionTime: time.Now().Add(-time.Second)},
 			want: task.Pending, revision: 2,
 		},
-		"at work": {memo: record.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running}, want: task.Processing, revision: 5},
-		"cancel not arrived yet": {
+		"processing": {memo: record.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running}, want: task.Processing, revision: 5},
+		"cancel not seen by the workflow": {
 			memo: record.Snapshot{Revision: 5, State: task.Processing}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 6,
 		},
-		"cancel before its time": {
+		"cancel before the start": {
 			memo: record.Snapshot{Revision: 1, State: task.Scheduled}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 3,
 		},
-		"cancel arrived": {
+		"cancel seen by the workflow": {
 			memo: record.Snapshot{Revision: 6, State: task.Cancelling}, status: status{temporal: running, cancelRequested: true},
 			want: task.Cancelling, revision: 6,
 		},
@@ -182,8 +181,8 @@ func TestQueries(t *testing.T) {
 	base := "LonghaulTenant = 'acme' AND ExecutionStatus != 'ContinuedAsNew'"
 	require.Equal(t, base, query("acme", task.Filter{}))
 	require.Equal(t, base+" AND LonghaulKind = 'summary'", query("acme", task.Filter{Kind: "summary"}))
-	evil := query("acme", task.Filter{Labels: map[string]string{"a": `x' OR LonghaulTenant = 'other`}})
-	require.Equal(t, base+` AND LonghaulLabels = 'a:x\' OR LonghaulTenant = \'other'`, evil)
+	injection := query("acme", task.Filter{Labels: map[string]string{"a": `x' OR LonghaulTenant = 'other`}})
+	require.Equal(t, base+` AND LonghaulLabels = 'a:x\' OR LonghaulTenant = \'other'`, injection)
 	for _, s := range task.States() {
 		require.NotEmpty(t, stateQuery(s, now))
 	}
@@ -200,7 +199,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestTranslateError(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err  error
@@ -213,7 +212,7 @@ func TestWords(t *testing.T) {
 		"unknown":   {errors.New("folder /secret"), task.Internal},
 	}
 	for name, test := range tests {
-		e := task.AsError(words(test.err, "task_x"))
+		e := task.AsError(translateError(test.err, "task_x"))
 		require.Equal(t, test.code, e.Code, name)
 		require.NotContains(t, e.Detail, "secret")
 	}
@@ -239,22 +238,22 @@ func TestRetryingAndThrottled(t *testing.T) {
 	require.Equal(t, 2, r.Calls)
 	require.Equal(t, "asked to wait", r.LastError)
 	require.NotContains(t, retrying([]*workflowpb.PendingActivityInfo{broken}).LastError, "secret")
-	held := &workflowpb.PendingActivityInfo{
+	paused := &workflowpb.PendingActivityInfo{
 		State: enumspb.PENDING_ACTIVITY_STATE_PAUSED, Attempt: 2,
 		LastFailure: temporal.GetDefaultFailureConverter().ErrorToFailure(activity.ErrActivityPaused),
 	}
-	require.Nil(t, retrying([]*workflowpb.PendingActivityInfo{held}), "a pause is no fault")
-	require.Equal(t, 1, retrying([]*workflowpb.PendingActivityInfo{held, broken}).Calls)
+	require.Nil(t, retrying([]*workflowpb.PendingActivityInfo{paused}), "a pause is no failure")
+	require.Equal(t, 1, retrying([]*workflowpb.PendingActivityInfo{paused, broken}).Calls)
 
 	require.Equal(t, now, *throttled([]*workflowpb.PendingActivityInfo{waiting}).Until)
 	beat, err := converter.GetDefaultDataConverter().ToPayloads(record.Heartbeat{Waiting: true})
 	require.NoError(t, err)
-	inLine := &workflowpb.PendingActivityInfo{State: enumspb.PENDING_ACTIVITY_STATE_STARTED, HeartbeatDetails: beat}
-	require.Contains(t, throttled([]*workflowpb.PendingActivityInfo{inLine}).Detail, "their turn", "whatever holds it up")
-	require.Nil(t, throttled([]*workflowpb.PendingActivityInfo{waiting, broken}), "something runs")
+	inLane := &workflowpb.PendingActivityInfo{State: enumspb.PENDING_ACTIVITY_STATE_STARTED, HeartbeatDetails: beat}
+	require.Contains(t, throttled([]*workflowpb.PendingActivityInfo{inLane}).Detail, "queued for the model provider")
+	require.Nil(t, throttled([]*workflowpb.PendingActivityInfo{waiting, broken}), "a call runs")
 }
 
-// While the task runs its items are read one by one, afterwards from the list it left.
+// Items are read one by one while the task runs, and from one list after it has ended.
 func TestItems(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -263,41 +262,41 @@ func TestItems(t *testing.T) {
 	e := New(Parts{Bucket: b})
 	running := task.Task{ID: "task_x", Progress: task.Progress{Counts: task.Counts{Total: 70}}}
 	require.NoError(t, b.PutJSON(ctx, storage.ItemKey("task_x", 40), task.Item{ID: "40", Index: 40, Status: task.ItemSucceeded}))
-	seen := 0
-	for item, err := range e.items(ctx, running, 3) {
+	read := 0
+	for item, err := range e.storedItems(ctx, running, 3) {
 		require.NoError(t, err)
-		require.Equal(t, seen+3, item.Index)
+		require.Equal(t, read+3, item.Index)
 		require.Equal(t, item.Index == 40, item.Status == task.ItemSucceeded)
-		seen++
+		read++
 	}
-	require.Equal(t, 67, seen)
+	require.Equal(t, 67, read)
 
 	ended := running
 	ended.Done = true
 	lines := `{"id":"0","index":0,"status":"succeeded"}` + "\n" + `{"id":"1","index":1,"status":"failed"}` + "\n"
 	require.NoError(t, b.Put(ctx, storage.ItemsKey("task_x"), "", []byte(lines)))
 	var status []string
-	for item, err := range e.items(ctx, ended, 0) {
+	for item, err := range e.storedItems(ctx, ended, 0) {
 		require.NoError(t, err)
 		status = append(status, string(item.Status))
 	}
 	require.Equal(t, "succeeded failed", strings.Join(status, " "))
 }
 
-// The same answer again is the same however its JSON is written; another one is not.
-func TestSame(t *testing.T) {
-	said := task.Reply{Request: "call-1-1", Action: task.Approve, Arguments: json.RawMessage(`{"q": "a & b"}`)}
-	stored, err := json.Marshal(said)
+// Replies are equal if their JSON means the same, however it is formatted.
+func TestSameReply(t *testing.T) {
+	reply := task.Reply{Request: "call-1-1", Action: task.Approve, Arguments: json.RawMessage(`{"q": "a & b"}`)}
+	stored, err := json.Marshal(reply)
 	require.NoError(t, err)
-	var kept task.Reply
-	require.NoError(t, json.Unmarshal(stored, &kept))
-	require.True(t, same(kept, said))
-	said.Arguments = json.RawMessage(`{"q": "a & c"}`)
-	require.False(t, same(kept, said))
+	var decoded task.Reply
+	require.NoError(t, json.Unmarshal(stored, &decoded))
+	require.True(t, sameReply(decoded, reply))
+	reply.Arguments = json.RawMessage(`{"q": "a & c"}`)
+	require.False(t, sameReply(decoded, reply))
 }
 
-// By a clock that was put back a task may close before it changed last: nobody is shown an end before its last change.
-func TestBuild_clockGoesBack(t *testing.T) {
+// If the clock was set back, a task may close before its last update: finished_at is then the last update.
+func TestBuild_clockSetBack(t *testing.T) {
 	t.Parallel()
 	e := &Engine{}
 	for closed, want := range map[time.Time]time.Time{now.Add(time.Second): now.Add(time.Second), now.Add(-time.Hour): now} {
@@ -311,5 +310,5 @@ func TestRecent(t *testing.T) {
 	t.Parallel()
 	require.True(t, recent(time.Now().Add(-time.Second), time.Minute))
 	require.False(t, recent(time.Now().Add(-time.Hour), time.Minute))
-	require.False(t, recent(time.Now().Add(time.Hour), time.Minute), "by a clock that was put back it never ends")
+	require.False(t, recent(time.Now().Add(time.Hour), time.Minute), "a time in the future is left by a clock that was set back")
 }

@@ -9,42 +9,42 @@ import (
 	"longhaul/internal/task"
 )
 
-// Events gives the states of a task whose revision is past after, beginning with the present one, and the texts that
-// are being written for it, until it has ended. A revision that the task has not come to is one that nobody was told:
-// then the present state is new.
+// Events returns a feed of a task's states with a revision higher than after, the present state first, and of the texts that are being
+// written for it. The feed ends with io.EOF after the task has ended; an after above the task's own revision counts as 0.
 func (e *Engine) Events(ctx context.Context, tenant, id string, after int64) (task.Feed, error) {
-	s, err := e.seeOf(ctx, tenant, id)
+	s, err := e.tenantSnapshot(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
-	if after > s.task.Revision { // another API may have told of it, a moment ago
-		if s, err = e.inspect(ctx, id); err != nil {
+	if after > s.task.Revision { // another API process may have sent a revision that is not in this cache yet
+		if s, err = e.readSnapshot(ctx, id); err != nil {
 			return nil, err
 		}
 	}
 	if after > s.task.Revision {
 		after = 0
 	}
-	return &feed{engine: e, id: id, letGo: e.hold(id), after: after, texts: map[int]*heardText{}}, nil
+	return &feed{engine: e, id: id, release: e.retain(id), after: after, texts: map[int]*sentText{}}, nil
 }
 
-// feed follows one task for one listener. It keeps no queue: whenever it is asked, it tells what is new by then.
+// feed follows one task for one listener. It has no queue: each call of Next compares the task with the state that was sent last, so a
+// slow listener skips states.
 type feed struct {
-	engine *Engine
-	id     string
-	letGo  func()
+	engine  *Engine
+	id      string
+	release func()
 
-	after int64     // the revision that was told last
-	last  task.Task // as it was told, or seen at the first look
-	texts map[int]*heardText
-	ready []task.News // of the last look
+	after int64     // revision that was sent last
+	last  task.Task // state that was sent last, or the first snapshot if none was
+	texts map[int]*sentText
+	ready []task.News // news of the last snapshot that is not sent yet
 	ended bool
 }
 
-// Close lets go of the task.
-func (f *feed) Close() { f.letGo() }
+// Close ends the feed; Next must not be called afterwards.
+func (f *feed) Close() { f.release() }
 
-// Next waits for news. A Temporal that is away for a while is borne.
+// Next waits for news. While Temporal is unavailable it keeps waiting; io.EOF follows the last state of an ended task.
 func (f *feed) Next(ctx context.Context) (task.News, error) {
 	for {
 		if len(f.ready) > 0 {
@@ -55,39 +55,39 @@ func (f *feed) Next(ctx context.Context) (task.News, error) {
 		if f.ended {
 			return task.News{}, io.EOF
 		}
-		changed, pulse := f.engine.views.next(f.id), f.engine.views.pulse(f.id)
-		s, err := f.engine.see(ctx, f.id)
+		changed, interval := f.engine.views.changeSignal(f.id), f.engine.views.refreshInterval(f.id)
+		s, err := f.engine.snapshot(ctx, f.id)
 		switch {
 		case ctx.Err() != nil:
 			return task.News{}, ctx.Err()
 		case err != nil && task.AsError(err).Code != task.Unavailable:
 			return task.News{}, err
 		case err == nil:
-			f.take(ctx, s)
+			f.collect(ctx, s)
 		}
 		if len(f.ready) > 0 || f.ended {
 			continue
 		}
-		timer := time.NewTimer(pulse)
+		timer := time.NewTimer(interval)
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case <-untilDue(s.task):
+		case <-untilStart(s.task):
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
 }
 
-// pulse is how often a listener looks for what no history tells of: texts, and what a task waits for.
-func (vs *views) pulse(id string) time.Duration {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	return vs.closerAge(vs.get(id)) + 10*time.Millisecond
+// refreshInterval returns how often a listener asks for new details, whose changes no history records.
+func (c *viewCache) refreshInterval(id string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.detailsMaxAge(c.getOrCreate(id)) + 10*time.Millisecond
 }
 
-// take makes news of what is new in a sight.
-func (f *feed) take(ctx context.Context, s sight) {
+// collect appends to ready what a snapshot has and the listener does not.
+func (f *feed) collect(ctx context.Context, s taskSnapshot) {
 	t := s.task
 	switch {
 	case t.Revision > f.after:
@@ -95,50 +95,57 @@ func (f *feed) take(ctx context.Context, s sight) {
 		f.ready = append(f.ready, task.News{Task: &t})
 	case f.last.ID == "":
 		f.last = t
-	case t.Revision == f.after && quietly(f.last, t):
+	case t.Revision == f.after && detailsDiffer(f.last, t):
 		f.last = t
 		f.ready = append(f.ready, task.News{Task: &t, Quiet: true})
 	}
 	f.ended = t.Done
-	for _, g := range s.text {
-		heard, ok := f.texts[g.item()]
-		if !ok {
-			heard = &heardText{}
-			f.texts[g.item()] = heard
-		}
-		if heard.call == g.call && g.Length <= heard.length {
-			continue
-		}
-		if text, err := f.engine.textOf(ctx, g); err == nil {
-			if part := heard.more(g, text); part != nil {
-				f.ready = append(f.ready, task.News{Text: part})
-			}
-		}
+	for _, text := range s.texts {
+		f.collectText(ctx, text)
 	}
 }
 
-// quietly reports whether a task waits for something else, or tries something else again, than before.
-func quietly(before, now task.Task) bool {
-	return waits(before) != waits(now) || tries(before) != tries(now)
+func (f *feed) collectText(ctx context.Context, t liveText) {
+	sent, ok := f.texts[t.itemIndex()]
+	if !ok {
+		sent = &sentText{}
+		f.texts[t.itemIndex()] = sent
+	}
+	if sent.call == t.call && t.Length <= sent.length {
+		return
+	}
+	content, err := f.engine.readLiveText(ctx, t)
+	if err != nil {
+		return // the next snapshot has the text as well
+	}
+	if unsent := sent.advance(t, content); unsent != nil {
+		f.ready = append(f.ready, task.News{Text: unsent})
+	}
 }
 
-// waits is what a task waits for, without what changes all the time.
-func waits(t task.Task) task.WaitReason {
+// detailsDiffer reports whether a task waits for another reason or retries other calls than before, at the same revision.
+func detailsDiffer(before, now task.Task) bool {
+	return waitReason(before) != waitReason(now) || retryCounts(before) != retryCounts(now)
+}
+
+// waitReason returns why a task waits, without the times and texts that change all the time.
+func waitReason(t task.Task) task.WaitReason {
 	if t.Waiting == nil {
 		return ""
 	}
 	return t.Waiting.Reason
 }
 
-func tries(t task.Task) (n [2]int) {
+// retryCounts returns the highest attempt and the number of calls that are being retried.
+func retryCounts(t task.Task) (counts [2]int) {
 	if t.Retrying != nil {
-		n = [2]int{t.Retrying.Attempt, t.Retrying.Calls}
+		counts = [2]int{t.Retrying.Attempt, t.Retrying.Calls}
 	}
-	return n
+	return counts
 }
 
-// differs reports whether a sight has anything for those who listen that the one before had not.
-func differs(before, now sight) bool {
-	return before.task.Revision != now.task.Revision || quietly(before.task, now.task) ||
-		!slices.EqualFunc(before.text, now.text, func(a, b growing) bool { return a.call == b.call && a.Length == b.Length })
+// snapshotsDiffer reports whether listeners have to be woken.
+func snapshotsDiffer(before, now taskSnapshot) bool {
+	return before.task.Revision != now.task.Revision || detailsDiffer(before.task, now.task) ||
+		!slices.EqualFunc(before.texts, now.texts, func(a, b liveText) bool { return a.call == b.call && a.Length == b.Length })
 }

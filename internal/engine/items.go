@@ -21,23 +21,22 @@ import (
 	"longhaul/workflows"
 )
 
-// Items gives a page of a task's items in the order of the input. It works while the task runs:
-// an item without an outcome is pending.
+// Items returns a page of a task's items in the order of the input, also while the task runs: an item without an outcome is pending.
 func (e *Engine) Items(ctx context.Context, tenant, id string, f task.ItemFilter) (task.Page[task.Item], error) {
 	page := task.Page[task.Item]{Object: "list", Data: []task.Item{}}
-	from := 0
+	first := 0
 	if f.Cursor != "" {
 		var err error
-		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
+		if first, err = strconv.Atoi(f.Cursor); err != nil || first < 0 {
 			return page, badCursor()
 		}
 	}
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return page, err
 	}
 	limit := pageSize(f.Limit)
-	for item, err := range e.itemsOf(ctx, d, from) {
+	for item, err := range e.items(ctx, d, first) {
 		if err != nil {
 			return page, err
 		}
@@ -53,31 +52,31 @@ func (e *Engine) Items(ctx context.Context, tenant, id string, f task.ItemFilter
 	return page, nil
 }
 
-// AllItems gives every item of a task in the order of the input.
+// AllItems yields every item of a task in the order of the input.
 func (e *Engine) AllItems(ctx context.Context, tenant, id string) iter.Seq2[task.Item, error] {
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return func(yield func(task.Item, error) bool) { yield(task.Item{}, err) }
 	}
-	return e.itemsOf(ctx, d, 0)
+	return e.items(ctx, d, 0)
 }
 
-// itemsOf are the items of a task, wherever its kind keeps them.
-func (e *Engine) itemsOf(ctx context.Context, d description, from int) iter.Seq2[task.Item, error] {
+// items yields the items of a task from index first on, from wherever its kind stores them.
+func (e *Engine) items(ctx context.Context, d description, first int) iter.Seq2[task.Item, error] {
 	t := e.build(d.facts, d.snapshot, d.status)
 	if kind, ok := workflows.Find(t.Kind); ok && kind.HasRows {
-		return e.rows(ctx, d, t, from)
+		return e.rowItems(ctx, d, t, first)
 	}
-	return e.items(ctx, t, from)
+	return e.storedItems(ctx, t, first)
 }
 
-// rows are the items of a task over rows. Once it has ended, those that never came to an outcome have its own.
-func (e *Engine) rows(ctx context.Context, d description, t task.Task, from int) iter.Seq2[task.Item, error] {
+// rowItems yields the items of a task over rows. Once the task has ended, rows without an outcome get the outcome of the task.
+func (e *Engine) rowItems(ctx context.Context, d description, t task.Task, first int) iter.Seq2[task.Item, error] {
 	job := rowsacts.RowsJob{
 		Task: record.TaskRef{ID: t.ID, Tenant: t.Tenant, Lineage: d.facts.Lineage, Model: t.Model}, Kind: t.Kind, InputKey: d.facts.InputKey,
 	}
 	return func(yield func(task.Item, error) bool) {
-		for item, err := range rowsacts.RowItems(ctx, e.Bucket, job, from) {
+		for item, err := range rowsacts.RowItems(ctx, e.Bucket, job, first) {
 			if t.Done && item.Status == task.ItemPending {
 				item.Status, item.Error = task.ItemFailed, t.Error
 				if t.Status == task.Cancelled {
@@ -91,13 +90,13 @@ func (e *Engine) rows(ctx context.Context, d description, t task.Task, from int)
 	}
 }
 
-// items reads the list that a task left when it ended, or else the records one by one.
-func (e *Engine) items(ctx context.Context, t task.Task, from int) iter.Seq2[task.Item, error] {
+// storedItems yields items from the list that is written when a task ends, or from single records while there is no list.
+func (e *Engine) storedItems(ctx context.Context, t task.Task, first int) iter.Seq2[task.Item, error] {
 	return func(yield func(task.Item, error) bool) {
 		if t.Done {
 			data, err := e.Bucket.Get(ctx, storage.ItemsKey(t.ID))
 			if err == nil {
-				yieldLines(data, from, yield)
+				yieldLines(data, first, yield)
 				return
 			}
 			if !errors.Is(err, storage.ErrNotFound) {
@@ -105,17 +104,17 @@ func (e *Engine) items(ctx context.Context, t task.Task, from int) iter.Seq2[tas
 				return
 			}
 		}
-		e.yieldRecords(ctx, t, from, yield)
+		e.yieldRecords(ctx, t, first, yield)
 	}
 }
 
-func yieldLines(data []byte, from int, yield func(task.Item, error) bool) {
+func yieldLines(data []byte, first int, yield func(task.Item, error) bool) {
 	lines := bufio.NewReader(bytes.NewReader(data))
 	decoder := json.NewDecoder(lines)
 	for decoder.More() {
 		var item task.Item
 		err := decoder.Decode(&item)
-		if item.Index < from && err == nil {
+		if item.Index < first && err == nil {
 			continue
 		}
 		if !yield(item, err) || err != nil {
@@ -124,16 +123,16 @@ func yieldLines(data []byte, from int, yield func(task.Item, error) bool) {
 	}
 }
 
-// readAhead is how many records are read side by side.
+// readAhead is how many records of the bucket are read side by side.
 const readAhead = 32
 
-func (e *Engine) yieldRecords(ctx context.Context, t task.Task, from int, yield func(task.Item, error) bool) {
+func (e *Engine) yieldRecords(ctx context.Context, t task.Task, first int, yield func(task.Item, error) bool) {
 	total := t.Progress.Counts.Total
-	for ; from < total; from += readAhead {
-		batch := make([]task.Item, min(readAhead, total-from))
+	for ; first < total; first += readAhead {
+		batch := make([]task.Item, min(readAhead, total-first))
 		g, ctx := errgroup.WithContext(ctx)
 		for i := range batch {
-			g.Go(func() error { return e.record(ctx, t.ID, from+i, &batch[i]) })
+			g.Go(func() error { return e.readRecord(ctx, t.ID, first+i, &batch[i]) })
 		}
 		if err := g.Wait(); err != nil {
 			yield(task.Item{}, err)
@@ -147,7 +146,8 @@ func (e *Engine) yieldRecords(ctx context.Context, t task.Task, from int, yield 
 	}
 }
 
-func (e *Engine) record(ctx context.Context, id string, index int, item *task.Item) error {
+// readRecord reads the record of an item; without a record the item is pending.
+func (e *Engine) readRecord(ctx context.Context, id string, index int, item *task.Item) error {
 	err := e.Bucket.GetJSON(ctx, storage.ItemKey(id, index), item)
 	if errors.Is(err, storage.ErrNotFound) {
 		*item = task.Item{ID: strconv.Itoa(index), Index: index, Status: task.ItemPending}
@@ -156,10 +156,10 @@ func (e *Engine) record(ctx context.Context, id string, index int, item *task.It
 	return err
 }
 
-// Result opens the result of a task that ended with one, whole or partial. While the task runs it
-// is task.NotReady; of a task that ended without one it is task.Conflict, with the reason.
+// Result opens the result of an ended task, full or partial; the caller closes it. While the task runs it is task.NotReady, and for a task
+// that ended without a result task.Conflict with the reason.
 func (e *Engine) Result(ctx context.Context, tenant, id string) (*storage.Object, error) {
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -173,55 +173,56 @@ func (e *Engine) Result(ctx context.Context, tenant, id string) (*storage.Object
 		return nil, task.Errorf(task.Conflict, "the task ended without a result")
 	}
 	object, err := e.Bucket.Object(ctx, storage.ResultKey(id))
-	return object, gone(err, "the result")
+	return object, goneIfAbsent(err, "the result")
 }
 
-// Artifacts lists the files a task has produced so far.
+// Artifacts lists the files that a task has produced so far.
 func (e *Engine) Artifacts(ctx context.Context, tenant, id string) (task.Page[task.Artifact], error) {
 	page := task.Page[task.Artifact]{Object: "list", Data: []task.Artifact{}}
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return page, err
 	}
 	entries, err := e.Bucket.List(ctx, storage.ArtifactsPrefix(id))
 	for _, entry := range entries {
-		page.Data = append(page.Data, e.artifact(d, entry.Name, entry.Bytes, entry.ModTime))
+		page.Data = append(page.Data, e.describeArtifact(d, entry.Name, entry.Bytes, entry.ModTime))
 	}
 	return page, err
 }
 
-// Artifact opens one of a task's files.
+// Artifact opens a file that a task has produced; the caller closes it.
 func (e *Engine) Artifact(ctx context.Context, tenant, id, name string) (task.Artifact, *storage.Object, error) {
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return task.Artifact{}, nil, err
 	}
-	absent := task.Errorf(task.NotFound, "the task has no artifact %q", name)
+	notFound := task.Errorf(task.NotFound, "the task has no artifact %q", name)
 	if !storage.ArtifactName(name) {
-		return task.Artifact{}, nil, absent
+		return task.Artifact{}, nil, notFound
 	}
 	object, err := e.Bucket.Object(ctx, storage.ArtifactKey(id, name))
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
-		return task.Artifact{}, nil, absent
+		return task.Artifact{}, nil, notFound
 	case err != nil:
 		return task.Artifact{}, nil, err
 	}
-	return e.artifact(d, name, object.Bytes, object.ModTime), object, nil
+	return e.describeArtifact(d, name, object.Bytes, object.ModTime), object, nil
 }
 
-func (e *Engine) artifact(d description, name string, bytes int64, at time.Time) task.Artifact {
+func (e *Engine) describeArtifact(d description, name string, bytes int64, at time.Time) task.Artifact {
 	return task.Artifact{Name: name, ContentType: contentType(name), Bytes: bytes, CreatedAt: at.UTC(), Href: e.urls(d.facts.ID).Artifacts + "/" + name}
 }
 
-func gone(err error, what string) error {
+// goneIfAbsent turns the error of a missing object into task.Gone; object names it for the user.
+func goneIfAbsent(err error, object string) error {
 	if errors.Is(err, storage.ErrNotFound) {
-		return task.Errorf(task.Gone, "%s has been removed from the bucket", what)
+		return task.Errorf(task.Gone, "%s has been removed from the bucket", object)
 	}
 	return err
 }
 
-// contentType is the type of an artifact, whose name longhaul chose.
+// contentType returns the media type of an artifact by the extension of its name, which longhaul chose.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".md":

@@ -10,13 +10,13 @@ import (
 	"longhaul/internal/task"
 )
 
-// An artifact costs one look at its task, and no name leaves the task's folder.
+// Reading an artifact costs one Describe, and no name leads out of the task's folder.
 func TestArtifact(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
 	e := engines[0]
 	var err error
-	e.Bucket, err = storage.Open(t.Context(), "file://"+t.TempDir()) // the bucket with the most names that mean something
+	e.Bucket, err = storage.Open(t.Context(), "file://"+t.TempDir()) // the kind of bucket in which most names have a meaning
 	require.NoError(t, err)
 	id := f.run("acme")
 	require.NoError(t, e.Bucket.Put(t.Context(), storage.ArtifactKey(id, "report.md"), "text/plain", []byte("# Report")))
@@ -29,7 +29,7 @@ func TestArtifact(t *testing.T) {
 	require.EqualValues(t, 1, f.describes.Load()-before)
 	listed, err := e.Artifacts(t.Context(), "acme", id)
 	require.NoError(t, err)
-	require.Equal(t, listed.Data, []task.Artifact{a}, "it is what the list says")
+	require.Equal(t, listed.Data, []task.Artifact{a}, "it equals the entry in the list")
 	require.Equal(t, "text/markdown; charset=utf-8", a.ContentType)
 
 	for _, name := range []string{"", ".", "..", "../result.json", "other.md", "report.md.attrs", strings.Repeat("a", 300), "a\x00b"} {

@@ -20,8 +20,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// List gives a page of a tenant's tasks: those that run first, then the ended ones, the last ended
-// first. What a list says of a task is what Get says. A task accepted a moment ago may be missing
+// List returns a page of a tenant's tasks: running tasks, then ended ones, the last ended first. Running tasks are as Get shows them; a new task may be missing
 // for some ten milliseconds, until Temporal's visibility has it.
 func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.Page[task.Task], error) {
 	page := task.Page[task.Task]{Object: "list", Data: []task.Task{}}
@@ -29,16 +28,16 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 	if !ok {
 		return page, badCursor()
 	}
-	if err := e.prepared(); err != nil {
+	if err := e.checkPrepared(); err != nil {
 		return page, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	ctx, cancel := context.WithTimeout(ctx, temporalTimeout)
 	defer cancel()
 	answer, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: e.Namespace, PageSize: int32(pageSize(f.Limit)), NextPageToken: token, Query: query(tenant, f),
 	})
 	if err != nil {
-		return page, words(err, "")
+		return page, translateError(err, "")
 	}
 	tasks := make([]*task.Task, len(answer.GetExecutions()))
 	g, ctx := errgroup.WithContext(ctx)
@@ -59,7 +58,7 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 		return page, err
 	}
 	for _, t := range tasks {
-		// Visibility may say of a task what it was a moment ago: then it is not of this list.
+		// Visibility lags behind: a task that has left the wanted state since is left out.
 		if t != nil && (f.Status == "" || t.Status == f.Status) {
 			page.Data = append(page.Data, *t)
 		}
@@ -70,19 +69,20 @@ func (e *Engine) List(ctx context.Context, tenant string, f task.Filter) (task.P
 	return page, nil
 }
 
-// listed makes the task of a list entry. Visibility lags behind, so a task that it calls open is
-// looked at; what it calls ended has said its last words.
+// listed returns the task of a list entry. Visibility lags behind, so a task that it calls running is read again; an ended task
+// does not change any more.
 func (e *Engine) listed(ctx context.Context, tenant string, execution *workflowpb.WorkflowExecutionInfo) (task.Task, error) {
 	if execution.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		s, err := e.seeOf(ctx, tenant, execution.GetExecution().GetWorkflowId())
+		s, err := e.tenantSnapshot(ctx, tenant, execution.GetExecution().GetWorkflowId())
 		return s.task, err
 	}
-	if t, ok := e.inList(execution); ok {
+	if t, ok := e.taskOfExecution(execution); ok {
 		return t, nil
 	}
 	return e.Get(ctx, tenant, execution.GetExecution().GetWorkflowId())
 }
 
+// query returns the visibility query for a tenant's tasks that match a filter.
 func query(tenant string, f task.Filter) string {
 	terms := []string{
 		record.AttrTenant.GetName() + " = " + quote(tenant),
@@ -100,8 +100,8 @@ func query(tenant string, f task.Filter) string {
 	return strings.Join(terms, " AND ")
 }
 
-// stateQuery finds the tasks that may be in a state. The attribute is written by the workflow, so
-// where a task can change state without one, Temporal's own status and times decide.
+// stateQuery returns the query for tasks that may be in a state. The workflow writes the search attribute, so changes that happen without the
+// workflow are matched by Temporal's own status and times.
 func stateQuery(s task.State, now time.Time) string {
 	in := func(states ...task.State) string {
 		quoted := make([]string, len(states))
@@ -123,20 +123,19 @@ func stateQuery(s task.State, now time.Time) string {
 	case task.Pending:
 		return in(task.Scheduled, task.Pending) + " AND ExecutionTime <= " + due
 	case task.Cancelling:
-		// A cancel is known to Temporal before the workflow has heard of it.
+		// A cancel may be requested and not yet be seen by the workflow, so every earlier state is included.
 		return in(task.Scheduled, task.Pending, task.Processing, task.Cancelling)
 	default:
 		return in(s)
 	}
 }
 
-// quote makes a string of Temporal's query language.
+// quote quotes a string for Temporal's query language.
 func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }
 
-// A cursor is Temporal's page token with a checksum, so that one that was cut or made up is told apart
-// from a Temporal that fails.
+// writeCursor encodes Temporal's page token with a checksum, so that a truncated or invented cursor is not taken for a failure of Temporal.
 func writeCursor(token []byte) string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(slices.Clone(token), crc32.ChecksumIEEE(token)))
 }
@@ -161,5 +160,5 @@ func pageSize(limit int) int {
 }
 
 func badCursor() *task.Error {
-	return invalid("cursor", "the cursor is none of ours; take next_cursor of the page before, or leave it out")
+	return invalid("cursor", "invalid cursor; use next_cursor of the previous page, or leave it out for the first page")
 }

@@ -8,7 +8,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// A task that somebody deletes in Temporal while a list is made does not take the others with it.
+// A task that is deleted in Temporal during a list request is left out, and the others are listed.
 func TestList_deletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)

@@ -9,16 +9,16 @@ import (
 	"longhaul/internal/task"
 )
 
-// The last word counts, also where no worker has heard the one before.
-func TestPause_lastWordCounts(t *testing.T) {
+// Every pause and resume is sent, also while no worker has handled the signal before: the last one counts.
+func TestPause_lastSignalCounts(t *testing.T) {
 	t.Parallel()
-	pause, resume := record.Pause{On: true, Reason: "look first"}, record.Pause{}
+	pause, resume := record.Pause{On: true, Reason: "check first"}, record.Pause{}
 	tests := map[string]struct {
-		state task.State
-		words []record.Pause
+		state   task.State
+		signals []record.Pause
 	}{
-		"resumed before the pause was heard": {task.Processing, []record.Pause{pause, resume}},
-		"paused before the resume was heard": {task.Paused, []record.Pause{resume, pause}},
+		"resumed before the pause was handled": {task.Processing, []record.Pause{pause, resume}},
+		"paused before the resume was handled": {task.Paused, []record.Pause{resume, pause}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -26,10 +26,10 @@ func TestPause_lastWordCounts(t *testing.T) {
 			f, engines := newFake(t, 1)
 			id := f.run("acme")
 			f.move(id, func(w *fakeWorkflow) { w.state.State = test.state })
-			for _, word := range test.words {
+			for _, signal := range test.signals {
 				var err error
-				if word.On {
-					_, err = engines[0].Pause(t.Context(), "acme", id, word.Reason)
+				if signal.On {
+					_, err = engines[0].Pause(t.Context(), "acme", id, signal.Reason)
 				} else {
 					_, err = engines[0].Resume(t.Context(), "acme", id)
 				}
@@ -37,7 +37,7 @@ func TestPause_lastWordCounts(t *testing.T) {
 			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			require.Equal(t, test.words, f.tasks[id].said)
+			require.Equal(t, test.signals, f.tasks[id].pauses)
 		})
 	}
 }

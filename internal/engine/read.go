@@ -15,7 +15,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// description is what one Describe tells of a task.
+// description is what one Describe returns of a task.
 type description struct {
 	facts    record.Facts
 	snapshot record.Snapshot
@@ -23,7 +23,7 @@ type description struct {
 	raw      *client.WorkflowExecutionDescription
 }
 
-// status is what Temporal itself knows of a task beside its memo.
+// status is the state of a task's workflow in Temporal, beside its memo.
 type status struct {
 	temporal        enumspb.WorkflowExecutionStatus
 	cancelRequested bool
@@ -36,54 +36,53 @@ func (s status) open() bool {
 		s.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED || s.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
 }
 
-// Get tells how a task stands. An id that is malformed, unknown or another tenant's is task.NotFound.
-// Who asks again is answered from a watch of the task, for some seconds after the last reader.
+// Get returns a task. An id that is malformed, unknown or of another tenant is task.NotFound. Repeated reads are served from a cache that a
+// watch of the task's history keeps current.
 func (e *Engine) Get(ctx context.Context, tenant, id string) (task.Task, error) {
-	s, err := e.seeOf(ctx, tenant, id)
+	s, err := e.tenantSnapshot(ctx, tenant, id)
 	if err == nil && !s.task.Done {
 		e.noteRead(id)
 	}
 	return s.task, err
 }
 
-// patienceWithTemporal is how long one question to Temporal may take: while it is down, the client
-// would wait for ever.
-const patienceWithTemporal = 5 * time.Second
+// temporalTimeout is how long one request to Temporal may take. Without it the client waits for ever while Temporal is down.
+const temporalTimeout = 5 * time.Second
 
-// Standing is Get without the result and without what only a closer look tells.
+// Standing is Get past the cache, without result and details: one Describe.
 func (e *Engine) Standing(ctx context.Context, tenant, id string) (task.Task, error) {
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return task.Task{}, err
 	}
 	return e.build(d.facts, d.snapshot, d.status), nil
 }
 
-// describe looks at a task of a tenant.
-func (e *Engine) describe(ctx context.Context, tenant, id string) (description, error) {
-	d, err := e.look(ctx, id)
+// describeForTenant describes a task of one tenant. The tasks of others are task.NotFound.
+func (e *Engine) describeForTenant(ctx context.Context, tenant, id string) (description, error) {
+	d, err := e.describe(ctx, id)
 	if err == nil && d.facts.Tenant != tenant {
-		return description{}, missing(id)
+		return description{}, taskNotFound(id)
 	}
 	return d, err
 }
 
-func missing(id string) *task.Error { return task.Errorf(task.NotFound, "no task %q", id) }
+func taskNotFound(id string) *task.Error { return task.Errorf(task.NotFound, "no task %q", id) }
 
-// look looks at a task, whoever's it is.
-func (e *Engine) look(ctx context.Context, id string) (description, error) {
+// describe describes a task of any tenant. A workflow without longhaul's memo is task.NotFound.
+func (e *Engine) describe(ctx context.Context, id string) (description, error) {
 	if !validID.MatchString(id) {
-		return description{}, missing(id)
+		return description{}, taskNotFound(id)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	ctx, cancel := context.WithTimeout(ctx, temporalTimeout)
 	defer cancel()
 	raw, err := e.Client.DescribeWorkflow(ctx, id, "")
 	if err != nil {
-		return description{}, words(err, id)
+		return description{}, translateError(err, id)
 	}
 	d := description{raw: raw}
 	if err := raw.GetMemoValue(record.MemoFacts, &d.facts); err != nil {
-		return description{}, missing(id) // a workflow that is no task of ours
+		return description{}, taskNotFound(id)
 	}
 	if err := raw.GetMemoValue(record.MemoState, &d.snapshot); err != nil {
 		return description{}, fmt.Errorf("state of %s: %w", id, err)
@@ -100,20 +99,20 @@ func (e *Engine) look(ctx context.Context, id string) (description, error) {
 	return d, nil
 }
 
-// whole makes the whole task of a description, with what only a closer look tells, and the texts that are being written.
-func (e *Engine) whole(ctx context.Context, d description) (t task.Task, text []growing, err error) {
+// fullTask builds a task with its details, or with its result if that is small enough, and returns the texts that are being written.
+func (e *Engine) fullTask(ctx context.Context, d description) (t task.Task, texts []liveText, err error) {
 	t = e.build(d.facts, d.snapshot, d.status)
 	if !t.Done {
-		text = growingIn(e.lookCloser(ctx, &t, d))
-		t.Progress.ETA = e.paces.eta(t)
-		return t, text, nil
+		texts = liveTexts(e.addDetails(ctx, &t, d))
+		t.Progress.ETA = e.durations.eta(t)
+		return t, texts, nil
 	}
 	if t.ResultRef == nil || t.ResultRef.Bytes > task.InlineResultLimit {
 		return t, nil, nil
 	}
 	data, err := e.Bucket.Get(ctx, storage.ResultKey(t.ID))
 	if errors.Is(err, storage.ErrNotFound) {
-		return t, nil, nil // removed since: the reference says so when it is followed
+		return t, nil, nil // removed from the bucket; the result's own address answers with that error
 	}
 	if err == nil {
 		t.Result, t.ResultRef = data, nil
@@ -121,7 +120,7 @@ func (e *Engine) whole(ctx context.Context, d description) (t task.Task, text []
 	return t, nil, err
 }
 
-// build puts a task together from its memo and from what Temporal knows.
+// build builds a task from its memo and the state of its workflow.
 func (e *Engine) build(f record.Facts, s record.Snapshot, st status) task.Task {
 	t := task.Task{
 		ID: f.ID, Object: "task", Kind: f.Kind, Headline: f.Headline, Tenant: f.Tenant, Labels: f.Labels, Priority: f.Priority, Model: f.Model,
@@ -146,12 +145,12 @@ func (e *Engine) build(f record.Facts, s record.Snapshot, st status) task.Task {
 	case t.Status == task.Scheduled:
 		t.Waiting = &task.Waiting{Reason: task.WaitStart, Until: t.ScheduledAt}
 	case t.Status == task.Paused && s.Held != nil:
-		t.Waiting = &task.Waiting{Reason: task.WaitPaused, Detail: pausedBecause(*s.Held)}
+		t.Waiting = &task.Waiting{Reason: task.WaitPaused, Detail: pauseDetail(*s.Held)}
 	}
 	t.Done = t.Status.Terminal()
 	if t.Done {
 		t.FinishedAt = &st.closeTime
-		if st.closeTime.Before(t.UpdatedAt) { // by a clock that was put back in between
+		if st.closeTime.Before(t.UpdatedAt) { // the clock was set back between the two
 			t.FinishedAt = &t.UpdatedAt
 		}
 	}
@@ -164,8 +163,8 @@ func (e *Engine) build(f record.Facts, s record.Snapshot, st status) task.Task {
 	return t
 }
 
-// settleState advances a task by what the workflow has not published: its start time arrived, a cancel was requested,
-// or Temporal ended it. record.Snapshot.Observe has the rule.
+// settleState advances a task by changes that its workflow has not published: its start time has passed, a cancel was requested,
+// or its workflow was ended in Temporal. The rule is record.Snapshot.Observe.
 func settleState(t *task.Task, s record.Snapshot, st status) {
 	observed := record.Observed{
 		Open: st.open(), CancelRequested: st.cancelRequested,
@@ -175,7 +174,7 @@ func settleState(t *task.Task, s record.Snapshot, st status) {
 		observed.EndedOutside, t.Outcome = endedOutside(t, st), task.None
 	}
 	t.Status, t.Revision = s.Observe(observed)
-	if observed.Open && s.State.Terminal() { // the end is published an instant before the workflow closes
+	if observed.Open && s.State.Terminal() { // the workflow has published its end, but not closed yet
 		t.Outcome, t.Error = "", nil
 		if t.Progress.Percent != nil {
 			t.Progress.Percent = new(min(*t.Progress.Percent, 99))
@@ -183,21 +182,21 @@ func settleState(t *task.Task, s record.Snapshot, st status) {
 	}
 }
 
-// endedOutside names the end of a task that could not say its own last words.
+// endedOutside returns the final state of a task whose workflow was ended in Temporal before it could publish one, and sets its error.
 func endedOutside(t *task.Task, st status) task.State {
 	if st.temporal == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
 		return task.Cancelled
 	}
-	t.Error = task.Errorf(task.Terminated, "the task's workflow was ended in Temporal (%s); finished items are kept", st.temporal)
+	t.Error = task.Errorf(task.Terminated, "the workflow of the task was ended in Temporal (%s); finished items are kept", st.temporal)
 	return task.Failed
 }
 
-func pausedBecause(h record.Held) string {
+func pauseDetail(h record.Held) string {
 	text := "since " + h.Since.UTC().Format(time.RFC3339)
 	if h.Reason != "" {
 		text += ": " + h.Reason
 	}
-	return text + "; resume it to go on"
+	return text + "; resume the task to continue"
 }
 
 func (e *Engine) urls(id string) task.URLs {

@@ -16,10 +16,10 @@ import (
 	"longhaul/internal/task"
 )
 
-// step is one that began an hour ago, and last moved so long ago.
-func step(t *testing.T, moved time.Duration) *workflowpb.PendingActivityInfo {
+// runningStep returns an activity that started an hour ago and last reported progress the given time ago.
+func runningStep(t *testing.T, progress time.Duration) *workflowpb.PendingActivityInfo {
 	t.Helper()
-	beat, err := converter.GetDefaultDataConverter().ToPayloads(record.Heartbeat{Moved: time.Now().Add(-moved)})
+	beat, err := converter.GetDefaultDataConverter().ToPayloads(record.Heartbeat{Moved: time.Now().Add(-progress)})
 	require.NoError(t, err)
 	began := timestamppb.New(time.Now().Add(-time.Hour))
 	return &workflowpb.PendingActivityInfo{
@@ -38,48 +38,48 @@ func TestStalled(t *testing.T) {
 		change(&now)
 		return now
 	}
-	sees := func(steps ...*workflowpb.PendingActivityInfo) findings { return findings{pending: steps} }
+	pending := func(steps ...*workflowpb.PendingActivityInfo) pendingWork { return pendingWork{activities: steps} }
 
-	found := e.stalled(processing, sees(step(t, 20*time.Minute)))
-	require.NotNil(t, found, "that it lives is no progress")
+	found := e.stalled(processing, pending(runningStep(t, 20*time.Minute)))
+	require.NotNil(t, found, "a heartbeat is no progress")
 	require.WithinDuration(t, time.Now().Add(-20*time.Minute), found.Since, time.Second)
 	require.Contains(t, found.Detail, "attempt 2, runs on worker 7@host")
 
-	waits := step(t, time.Hour)
+	waits := runningStep(t, time.Hour)
 	waits.State = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
-	require.Contains(t, e.stalled(processing, sees(waits)).Detail, "waits for a worker of its queue")
-	require.Contains(t, e.stalled(processing, sees()).Detail, "no step runs")
+	require.Contains(t, e.stalled(processing, pending(waits)).Detail, "waits for a free slot on a worker of its task queue")
+	require.Contains(t, e.stalled(processing, pending()).Detail, "no step runs")
 
-	require.Nil(t, e.stalled(processing, sees(step(t, time.Minute))))
-	require.Nil(t, e.stalled(processing, sees(step(t, time.Hour), step(t, time.Minute))), "one of many moves")
-	require.Nil(t, e.stalled(with(func(n *task.Task) { n.UpdatedAt = time.Now() }), sees(step(t, time.Hour))))
-	require.Nil(t, e.stalled(with(func(n *task.Task) { n.Waiting = &task.Waiting{Reason: "rate_limit"} }), sees(step(t, time.Hour))))
-	require.Nil(t, e.stalled(with(func(n *task.Task) { n.Status = task.Paused }), sees(step(t, time.Hour))))
-	require.Nil(t, e.stalled(with(func(n *task.Task) { n.InputRequests = map[string]task.InputRequest{"a": {}} }), sees()))
-	require.Nil(t, (&Engine{}).stalled(processing, sees()), "switched off")
+	require.Nil(t, e.stalled(processing, pending(runningStep(t, time.Minute))))
+	require.Nil(t, e.stalled(processing, pending(runningStep(t, time.Hour), runningStep(t, time.Minute))), "one of several steps progresses")
+	require.Nil(t, e.stalled(with(func(n *task.Task) { n.UpdatedAt = time.Now() }), pending(runningStep(t, time.Hour))))
+	require.Nil(t, e.stalled(with(func(n *task.Task) { n.Waiting = &task.Waiting{Reason: "rate_limit"} }), pending(runningStep(t, time.Hour))))
+	require.Nil(t, e.stalled(with(func(n *task.Task) { n.Status = task.Paused }), pending(runningStep(t, time.Hour))))
+	require.Nil(t, e.stalled(with(func(n *task.Task) { n.InputRequests = map[string]task.InputRequest{"a": {}} }), pending()))
+	require.Nil(t, (&Engine{}).stalled(processing, pending()), "no StalledAfter")
 }
 
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	at := func(attempt int32) *task.Waiting {
-		var s findings
-		s.decision(&workflowservice.DescribeWorkflowExecutionResponse{})
-		s.decision(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{Attempt: attempt}})
-		s.decision(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{Attempt: 1}})
-		return s.blocked()
+		var w pendingWork
+		w.add(&workflowservice.DescribeWorkflowExecutionResponse{})
+		w.add(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{Attempt: attempt}})
+		w.add(&workflowservice.DescribeWorkflowExecutionResponse{PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{Attempt: 1}})
+		return w.blocked()
 	}
-	require.Nil(t, at(2), "a worker was killed in it")
+	require.Nil(t, at(2), "one worker was killed during a workflow task")
 	require.Equal(t, task.WaitBlocked, at(3).Reason)
 	require.Contains(t, at(3).Detail, "Deploy a build that can continue it")
 }
 
-func TestJoinLanes(t *testing.T) {
+func TestMergeLane(t *testing.T) {
 	t.Parallel()
 	soon, past := time.Now().Add(time.Minute), time.Now().Add(-time.Minute)
-	all := join(nil, task.LaneState{Provider: "p", Open: true, InFlight: 1, Limit: 5})
-	all = join(all, task.LaneState{Provider: "p", Open: false, Why: "rate_limited", Until: &soon, Waiting: 2, Limit: 5})
-	all = join(all, task.LaneState{Provider: "p", Open: true, InFlight: 1, Limit: 5})
-	all = join(all, task.LaneState{Provider: "q", Open: false, Why: "rate_limited", Until: &past})
+	all := mergeLane(nil, task.LaneState{Provider: "p", Open: true, InFlight: 1, Limit: 5})
+	all = mergeLane(all, task.LaneState{Provider: "p", Open: false, Why: "rate_limited", Until: &soon, Waiting: 2, Limit: 5})
+	all = mergeLane(all, task.LaneState{Provider: "p", Open: true, InFlight: 1, Limit: 5})
+	all = mergeLane(all, task.LaneState{Provider: "q", Open: false, Why: "rate_limited", Until: &past})
 	require.Equal(t, []task.LaneState{
 		{Provider: "p", Open: false, Why: "rate_limited", Until: &soon, InFlight: 2, Waiting: 2, Limit: 15},
 		{Provider: "q", Open: true},

@@ -11,60 +11,60 @@ import (
 	"longhaul/internal/task"
 )
 
-// systemMemory is how long what System found is told again: dashboards ask often, and each look costs Temporal some twenty questions.
-const systemMemory = 3 * time.Second
+// systemTTL is how long System is cached: dashboards ask often, and each answer costs about twenty requests to Temporal.
+const systemTTL = 3 * time.Second
 
-// systemCache remembers, for a moment, the installation under "" and the load of each tenant under its name.
+// systemCache caches the installation under "" and the load of each tenant under its name.
 type systemCache struct {
-	mu    sync.Mutex
-	found map[string]task.System
+	mu      sync.Mutex
+	entries map[string]task.System
 }
 
-// System tells how the installation stands, and how the tasks of a tenant fare.
+// System returns the state of the installation and the load of a tenant. What cannot be read is left out.
 func (e *Engine) System(ctx context.Context, tenant string) (task.System, error) {
-	if err := e.prepared(); err != nil {
+	if err := e.checkPrepared(); err != nil {
 		return task.System{}, err
 	}
 	s := e.Installation(ctx)
-	own := e.system.remember(ctx, tenant, func(ctx context.Context) task.System { return e.load(ctx, tenant) })
-	s.Kinds, s.Throughput, s.Dead = own.Kinds, own.Throughput, own.Dead
+	load := e.system.get(ctx, tenant, func(ctx context.Context) task.System { return e.tenantLoad(ctx, tenant) })
+	s.Kinds, s.Throughput, s.Dead = load.Kinds, load.Throughput, load.Dead
 	return s, nil
 }
 
-// Installation is System without what belongs to a tenant.
+// Installation returns the part of System that all tenants share: queues, workers and lanes.
 func (e *Engine) Installation(ctx context.Context) task.System {
-	return e.system.remember(ctx, "", e.installation)
+	return e.system.get(ctx, "", e.readInstallation)
 }
 
-// remember gives what was found a moment ago, or looks: to the end, even if the one who asks leaves, for others are told the same. Two who come
-// together may both look.
-func (c *systemCache) remember(ctx context.Context, of string, look func(context.Context) task.System) task.System {
+// get returns the cached entry, or reads a new one. The read ignores the end of ctx, because its result is cached for other callers;
+// concurrent callers may each read.
+func (c *systemCache) get(ctx context.Context, key string, read func(context.Context) task.System) task.System {
 	c.mu.Lock()
-	was, ok := c.found[of]
+	cached, ok := c.entries[key]
 	c.mu.Unlock()
-	if ok && time.Since(was.At) < systemMemory {
-		return was
+	if ok && time.Since(cached.At) < systemTTL {
+		return cached
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patienceWithTemporal)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), temporalTimeout)
 	defer cancel()
-	s := look(ctx)
+	s := read(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.found == nil {
-		c.found = map[string]task.System{}
+	if c.entries == nil {
+		c.entries = map[string]task.System{}
 	}
-	maps.DeleteFunc(c.found, func(_ string, old task.System) bool { return time.Since(old.At) >= systemMemory })
-	c.found[of] = s
+	maps.DeleteFunc(c.entries, func(_ string, old task.System) bool { return time.Since(old.At) >= systemTTL })
+	c.entries[key] = s
 	return s
 }
 
-// installation is what all tenants share.
-func (e *Engine) installation(ctx context.Context) task.System {
+// readInstallation reads queues, workers and lanes side by side.
+func (e *Engine) readInstallation(ctx context.Context) task.System {
 	s := task.System{Object: "system", At: time.Now().UTC()}
 	var pollers []task.WorkerInfo
 	var all sync.WaitGroup
 	all.Go(func() { s.Queues, pollers = e.queues(ctx) })
-	all.Go(func() { s.Workers = e.heartbeats(ctx) })
+	all.Go(func() { s.Workers = e.workersByHeartbeat(ctx) })
 	all.Go(func() { s.Lanes = e.lanes(ctx) })
 	all.Wait()
 	if s.Workers == nil {
@@ -73,10 +73,10 @@ func (e *Engine) installation(ctx context.Context) task.System {
 	return s
 }
 
-// ReportAge is how old the report of a worker may be: one that was killed could not take it away.
+// ReportAge is how old the lane report of a worker may be. A killed worker leaves its report in the bucket.
 const ReportAge = 45 * time.Second
 
-// lanes puts together what the workers report of their lanes: one is open if it is so everywhere.
+// lanes merges the lane reports of all workers. A lane is open if it is open in every worker.
 func (e *Engine) lanes(ctx context.Context) []task.LaneState {
 	entries, err := e.Bucket.List(ctx, storage.WorkersPrefix)
 	if err != nil {
@@ -89,15 +89,16 @@ func (e *Engine) lanes(ctx context.Context) []task.LaneState {
 			continue
 		}
 		for _, l := range report.Lanes {
-			all = join(all, l)
+			all = mergeLane(all, l)
 		}
 	}
 	return all
 }
 
-func join(all []task.LaneState, l task.LaneState) []task.LaneState {
+// mergeLane adds the report of one worker to the sum of its provider.
+func mergeLane(all []task.LaneState, l task.LaneState) []task.LaneState {
 	if l.Until != nil && !l.Until.After(time.Now()) {
-		l.Open, l.Why, l.Until = true, "", nil // it opened since
+		l.Open, l.Why, l.Until = true, "", nil // the lane has opened since the report
 	}
 	i := slices.IndexFunc(all, func(other task.LaneState) bool { return other.Provider == l.Provider })
 	if i < 0 {

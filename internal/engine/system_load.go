@@ -15,16 +15,16 @@ import (
 	"longhaul/workflows"
 )
 
-// window is the time over which rates are measured.
-const window = 5 * time.Minute
+// rateWindow is the time over which rates are measured.
+const rateWindow = 5 * time.Minute
 
-// load tells how the tasks of a tenant fare.
-func (e *Engine) load(ctx context.Context, tenant string) task.System {
+// tenantLoad counts the tasks and dead letters of a tenant. After an error it has a time and nothing else.
+func (e *Engine) tenantLoad(ctx context.Context, tenant string) task.System {
 	s := task.System{At: time.Now().UTC()}
 	kinds := workflows.Kinds()
 	loads := make([]task.KindLoad, len(kinds))
 	var ended, failed int64
-	since := time.Now().Add(-window)
+	since := time.Now().Add(-rateWindow)
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(4)
 	for i, kind := range kinds {
@@ -33,24 +33,24 @@ func (e *Engine) load(ctx context.Context, tenant string) task.System {
 			return err
 		})
 	}
-	lately := func(into *int64, which string) {
+	countEnded := func(into *int64, condition string) {
 		all.Go(func() error {
-			answer, err := e.count(ctx, query(tenant, task.Filter{})+" AND CloseTime > "+quote(since.UTC().Format(time.RFC3339Nano))+which)
+			answer, err := e.count(ctx, query(tenant, task.Filter{})+" AND CloseTime > "+quote(since.UTC().Format(time.RFC3339Nano))+condition)
 			*into = answer.GetCount()
 			return err
 		})
 	}
-	lately(&ended, "")
-	lately(&failed, " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')")
+	countEnded(&ended, "")
+	countEnded(&failed, " AND ExecutionStatus IN ('Failed', 'Terminated', 'TimedOut')")
 	all.Go(func() error {
-		open, fresh, err := e.letters().Count(ctx, tenant, since)
-		s.Dead = &task.DeadLoad{Open: open, PerMinute: float64(fresh) / window.Minutes()}
+		open, recent, err := e.letters().Count(ctx, tenant, since)
+		s.Dead = &task.DeadLoad{Open: open, PerMinute: float64(recent) / rateWindow.Minutes()}
 		return err
 	})
 	if all.Wait() != nil {
 		return task.System{At: s.At}
 	}
-	s.Kinds, s.Throughput = loads, &task.Throughput{PerMinute: float64(ended) / window.Minutes(), FailedPerMinute: float64(failed) / window.Minutes()}
+	s.Kinds, s.Throughput = loads, &task.Throughput{PerMinute: float64(ended) / rateWindow.Minutes(), FailedPerMinute: float64(failed) / rateWindow.Minutes()}
 	return s
 }
 
@@ -58,7 +58,7 @@ func (e *Engine) count(ctx context.Context, query string) (*workflowservice.Coun
 	return e.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: e.Namespace, Query: query})
 }
 
-// kindLoad counts the tasks that a query finds, and measures the last of them.
+// kindLoad counts the tasks of a query by their state, and measures how long the last hundred that succeeded ran.
 func (e *Engine) kindLoad(ctx context.Context, query, kind string) (task.KindLoad, error) {
 	load := task.KindLoad{Kind: kind}
 	answer, err := e.count(ctx, query+" GROUP BY ExecutionStatus")
@@ -85,37 +85,38 @@ func (e *Engine) kindLoad(ctx context.Context, query, kind string) (task.KindLoa
 	list, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: e.Namespace, PageSize: 100, Query: query + " AND ExecutionStatus = 'Completed'",
 	})
-	var took []float64
+	var seconds []float64
 	for _, w := range list.GetExecutions() {
-		took = append(took, w.GetCloseTime().AsTime().Sub(w.GetExecutionTime().AsTime()).Seconds())
+		seconds = append(seconds, w.GetCloseTime().AsTime().Sub(w.GetExecutionTime().AsTime()).Seconds())
 	}
-	load.P50, load.P95 = quantile(took, 0.5), quantile(took, 0.95)
+	load.P50, load.P95 = quantile(seconds, 0.5), quantile(seconds, 0.95)
 	return load, err
 }
 
-// quantile is nil for none.
-func quantile(all []float64, q float64) *float64 {
-	if len(all) == 0 {
+// quantile returns the q-th quantile, q from 0 to 1, and sorts values; nil for no values.
+func quantile(values []float64, q float64) *float64 {
+	if len(values) == 0 {
 		return nil
 	}
-	slices.Sort(all)
-	return &all[int(q*float64(len(all)-1)+0.5)]
+	slices.Sort(values)
+	return &values[int(q*float64(len(values)-1)+0.5)]
 }
 
-// mostBlocked is how far blocked tasks are counted: by then what matters is that there are many.
-const mostBlocked = 1000
+// maxBlocked is how many blocked workflows are counted.
+const maxBlocked = 1000
 
-// Blocked counts the tasks that the workers that run cannot go on with, or with a part of them, as far as Temporal has marked them.
+// Blocked counts the tasks of all tenants that the running workers cannot continue, because a workflow task of the task or of a child fails
+// again and again. Temporal marks them with a search attribute.
 func (e *Engine) Blocked(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	ctx, cancel := context.WithTimeout(ctx, temporalTimeout)
 	defer cancel()
 	list, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: e.Namespace, PageSize: mostBlocked,
+		Namespace: e.Namespace, PageSize: maxBlocked,
 		Query: "TemporalReportedProblems IN ('category=WorkflowTaskFailed', 'category=WorkflowTaskTimedOut') AND ExecutionStatus = 'Running'",
 	})
 	tasks := map[string]bool{}
 	for _, w := range list.GetExecutions() {
-		id, _, _ := strings.Cut(w.GetExecution().GetWorkflowId(), ".") // a part's id is its task's, a dot, and which it is
+		id, _, _ := strings.Cut(w.GetExecution().GetWorkflowId(), ".") // the id of a child workflow is the task's id, a dot and its name
 		tasks[id] = true
 	}
 	return len(tasks), err

@@ -9,16 +9,17 @@ import (
 	"longhaul/internal/record"
 )
 
-func TestSystem_whoLeavesSpoilsItForNobody(t *testing.T) {
+// A read that was started for a caller who cancels is completed and cached for the next caller.
+func TestSystem_cancelledCaller(t *testing.T) {
 	t.Parallel()
 	_, engines := newFake(t, 1)
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	engines[0].Installation(gone)
-	require.NotEmpty(t, engines[0].Installation(t.Context()).Queues, "what was found for one who left is told to the next")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	engines[0].Installation(cancelled)
+	require.NotEmpty(t, engines[0].Installation(t.Context()).Queues, "the cached answer is complete")
 }
 
-// A task that is blocked in a part of it too is one.
+// A task that is blocked in a child workflow as well counts once.
 func TestBlocked_countsTasks(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)

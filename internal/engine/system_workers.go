@@ -17,23 +17,23 @@ import (
 	"longhaul/internal/task"
 )
 
-// queues tells of the queues, and of those who poll them.
+// queues describes all task queues and returns the workers that poll them. A queue that cannot be described is left out.
 func (e *Engine) queues(ctx context.Context) ([]task.Queue, []task.WorkerInfo) {
-	models := e.Queues
-	if models == nil {
-		models = []string{record.QueueLLM}
+	providers := e.Queues
+	if providers == nil {
+		providers = []string{record.QueueLLM}
 	}
-	names := append([]string{record.QueueWorkflows}, models...)
+	names := append([]string{record.QueueWorkflows}, providers...)
 	names = append(names, record.QueueDocuments, record.QueueTools, record.QueueVideo, record.QueueNotify)
 	answers := make([]*workflowservice.DescribeTaskQueueResponse, len(names))
 	var all errgroup.Group
 	for i, name := range names {
 		all.Go(func() (err error) {
-			answers[i], err = e.queue(ctx, name)
+			answers[i], err = e.describeQueue(ctx, name)
 			return err
 		})
 	}
-	_ = all.Wait() // one that did not answer is left out
+	_ = all.Wait()
 	var queues []task.Queue
 	workers := map[string]*task.WorkerInfo{}
 	for i, answer := range answers {
@@ -45,24 +45,24 @@ func (e *Engine) queues(ctx context.Context) ([]task.Queue, []task.WorkerInfo) {
 			Name: names[i], Backlog: stats.GetApproximateBacklogCount(), Oldest: stats.GetApproximateBacklogAge().AsDuration().Seconds(),
 		})
 		for identity, at := range cluster.SeenLately(answer.GetPollers()) {
-			seen(workers, identity, names[i], at)
+			addWorker(workers, identity, names[i], at)
 		}
 	}
-	return queues, sorted(workers)
+	return queues, sortedWorkers(workers)
 }
 
-func (e *Engine) queue(ctx context.Context, name string) (*workflowservice.DescribeTaskQueueResponse, error) {
-	sort := enumspb.TASK_QUEUE_TYPE_ACTIVITY
+func (e *Engine) describeQueue(ctx context.Context, name string) (*workflowservice.DescribeTaskQueueResponse, error) {
+	queueType := enumspb.TASK_QUEUE_TYPE_ACTIVITY
 	if name == record.QueueWorkflows {
-		sort = enumspb.TASK_QUEUE_TYPE_WORKFLOW
+		queueType = enumspb.TASK_QUEUE_TYPE_WORKFLOW
 	}
 	return e.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: e.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name}, TaskQueueType: sort, ReportStats: true,
+		Namespace: e.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name}, TaskQueueType: queueType, ReportStats: true,
 	})
 }
 
-// seen notes that a worker was seen at a queue.
-func seen(workers map[string]*task.WorkerInfo, identity, queue string, at time.Time) *task.WorkerInfo {
+// addWorker records that a worker polled a queue at a time.
+func addWorker(workers map[string]*task.WorkerInfo, identity, queue string, at time.Time) *task.WorkerInfo {
 	w := workers[identity]
 	if w == nil {
 		w = &task.WorkerInfo{Identity: identity}
@@ -78,7 +78,7 @@ func seen(workers map[string]*task.WorkerInfo, identity, queue string, at time.T
 	return w
 }
 
-func sorted(workers map[string]*task.WorkerInfo) []task.WorkerInfo {
+func sortedWorkers(workers map[string]*task.WorkerInfo) []task.WorkerInfo {
 	var all []task.WorkerInfo
 	for _, identity := range slices.Sorted(maps.Keys(workers)) {
 		all = append(all, *workers[identity])
@@ -86,18 +86,19 @@ func sorted(workers map[string]*task.WorkerInfo) []task.WorkerInfo {
 	return all
 }
 
-// Heartbeats of workers come every few seconds: see cluster.Connect. One that was silent for as long is gone. More than so many
-// are not asked for.
 const (
-	heartbeatAge = 20 * time.Second
-	mostWorkers  = 200
+	// maxHeartbeatAge is how old the last heartbeat of a live worker may be. Workers send one every few seconds: see cluster.Connect.
+	maxHeartbeatAge = 20 * time.Second
+	// maxWorkers is how many workers are described.
+	maxWorkers = 200
 )
 
-// heartbeats tells of the workers by the heartbeats that they send; nil when the server knows of none, as older ones do.
-func (e *Engine) heartbeats(ctx context.Context) []task.WorkerInfo {
+// workersByHeartbeat describes the workers by their heartbeats, with their slots; nil if the Temporal server has no worker heartbeats, as
+// older versions.
+func (e *Engine) workersByHeartbeat(ctx context.Context) []task.WorkerInfo {
 	service := e.Client.WorkflowService()
 	list, err := service.ListWorkers(ctx, &workflowservice.ListWorkersRequest{
-		Namespace: e.Namespace, PageSize: mostWorkers, Query: "WorkerStatus = 'Running'",
+		Namespace: e.Namespace, PageSize: maxWorkers, Query: "WorkerStatus = 'Running'",
 	})
 	if err != nil {
 		return nil
@@ -108,7 +109,7 @@ func (e *Engine) heartbeats(ctx context.Context) []task.WorkerInfo {
 	for i, w := range list.GetWorkers() {
 		all.Go(func() error {
 			answers[i], _ = service.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: e.Namespace, WorkerInstanceKey: w.GetWorkerInstanceKey()})
-			return nil // one that is gone by now is left out
+			return nil // a worker that cannot be described is left out
 		})
 	}
 	_ = all.Wait()
@@ -116,16 +117,17 @@ func (e *Engine) heartbeats(ctx context.Context) []task.WorkerInfo {
 	for _, answer := range answers {
 		beat := answer.GetWorkerInfo().GetWorkerHeartbeat()
 		at := beat.GetHeartbeatTime().AsTime()
-		if beat == nil || strings.HasPrefix(beat.GetTaskQueue(), "temporal-sys") || time.Since(at) > heartbeatAge {
+		if beat == nil || strings.HasPrefix(beat.GetTaskQueue(), "temporal-sys") || time.Since(at) > maxHeartbeatAge {
 			continue
 		}
-		w, slots := seen(workers, beat.GetWorkerIdentity(), beat.GetTaskQueue(), at), beat.GetActivityTaskSlotsInfo()
-		w.Used, w.Free = plus(w.Used, slots.GetCurrentUsedSlots()), plus(w.Free, slots.GetCurrentAvailableSlots())
+		w, slots := addWorker(workers, beat.GetWorkerIdentity(), beat.GetTaskQueue(), at), beat.GetActivityTaskSlotsInfo()
+		w.Used, w.Free = addSlots(w.Used, slots.GetCurrentUsedSlots()), addSlots(w.Free, slots.GetCurrentAvailableSlots())
 	}
-	return sorted(workers)
+	return sortedWorkers(workers)
 }
 
-func plus(sum *int, n int32) *int {
+// addSlots adds to a sum that is nil at first; a negative number counts as 0.
+func addSlots(sum *int, n int32) *int {
 	if sum == nil {
 		sum = new(int)
 	}

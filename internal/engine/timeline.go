@@ -20,13 +20,13 @@ import (
 	"longhaul/workflows"
 )
 
-// Timeline tells what happened to a task, from the histories that Temporal keeps: the first page is
-// the task's own, each further page that of one of its groups, in their order.
+// Timeline returns the events of a task from its Temporal histories. The first page holds the history of the task, each
+// further page the history of one of its groups, in their order.
 func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.Page[task.Event], error) {
 	page := task.Page[task.Event]{Object: "list", Data: []task.Event{}}
-	ctx, cancel := context.WithTimeout(ctx, patienceWithHistory)
+	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
-	d, err := e.describe(ctx, tenant, id)
+	d, err := e.describeForTenant(ctx, tenant, id)
 	if err != nil {
 		return page, err
 	}
@@ -37,30 +37,30 @@ func (e *Engine) Timeline(ctx context.Context, tenant, id, cursor string) (task.
 		}
 		workflowID = record.GroupID(id, group)
 	}
-	lines := teller{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
+	timeline := timelineBuilder{workflow: workflowID, calls: map[int64]*historypb.HistoryEvent{}}
 	if group < 0 {
-		lines.add(task.Event{At: d.facts.CreatedAt, Type: task.EventAccepted, Summary: "accepted"})
+		timeline.add(task.Event{At: d.facts.CreatedAt, Type: task.EventAccepted, Summary: "accepted"})
 	}
-	if err := e.history(ctx, workflowID, lines.tell); err != nil {
-		return page, words(err, id)
+	if err := e.visitHistory(ctx, workflowID, timeline.addHistoryEvent); err != nil {
+		return page, translateError(err, id)
 	}
-	page.Data = lines.events
+	page.Data = timeline.events
 	_, err = e.Client.DescribeWorkflow(ctx, record.GroupID(id, group+1), "")
 	switch {
 	case err == nil:
 		page.NextCursor = new(strconv.Itoa(group + 1))
 	case !is[*serviceerror.NotFound](err):
-		return page, words(err, id)
+		return page, translateError(err, id)
 	}
 	return page, nil
 }
 
-// patienceWithHistory is how long the reading of a history may take: it has many pages.
-const patienceWithHistory = 30 * time.Second
+// historyTimeout is how long reading the history of a workflow may take; it has many pages.
+const historyTimeout = 30 * time.Second
 
-// history tells every event of a workflow, over all its runs from the first on.
-func (e *Engine) history(ctx context.Context, workflowID string, tell func(*historypb.HistoryEvent)) error {
-	runs := []string{""} // the latest
+// visitHistory calls visit with every event of a workflow, from its first run to its last.
+func (e *Engine) visitHistory(ctx context.Context, workflowID string, visit func(*historypb.HistoryEvent)) error {
+	runs := []string{""} // "" is the latest run
 	for {
 		it := e.Client.GetWorkflowHistory(ctx, workflowID, runs[0], false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		if !it.HasNext() {
@@ -70,11 +70,11 @@ func (e *Engine) history(ctx context.Context, workflowID string, tell func(*hist
 		if err != nil {
 			return err
 		}
-		before := started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
-		if before == "" {
+		previous := started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+		if previous == "" {
 			break
 		}
-		runs = append([]string{before}, runs...)
+		runs = append([]string{previous}, runs...)
 	}
 	for _, run := range runs {
 		it := e.Client.GetWorkflowHistory(ctx, workflowID, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -83,144 +83,140 @@ func (e *Engine) history(ctx context.Context, workflowID string, tell func(*hist
 			if err != nil {
 				return err
 			}
-			tell(event)
+			visit(event)
 		}
 	}
 	return nil
 }
 
-// teller turns the events of one history into lines for a person.
-type teller struct {
+// timelineBuilder builds timeline events from the history events of one workflow.
+type timelineBuilder struct {
 	workflow string
 	events   []task.Event
 	calls    map[int64]*historypb.HistoryEvent // scheduled activities, by event id
 	attempts map[int64]int
 }
 
-func (t *teller) add(e task.Event) {
-	e.Workflow = t.workflow
-	t.events = append(t.events, e)
+func (b *timelineBuilder) add(e task.Event) {
+	e.Workflow = b.workflow
+	b.events = append(b.events, e)
 }
 
-// tell adds the line of an event, if it is one that a person cares about.
-func (t *teller) tell(event *historypb.HistoryEvent) {
+// addHistoryEvent adds the timeline event of a history event; events without meaning for a person are skipped.
+func (b *timelineBuilder) addHistoryEvent(event *historypb.HistoryEvent) {
 	at := event.GetEventTime().AsTime()
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		if event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() == "" {
-			t.add(task.Event{At: at, Type: task.EventStarted, Summary: "handed to the workers"})
+			b.add(task.Event{At: at, Type: task.EventStarted, Summary: "workflow started"})
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		t.calls[event.GetEventId()] = event
+		b.calls[event.GetEventId()] = event
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		a := event.GetActivityTaskStartedEventAttributes()
-		if t.attempts == nil {
-			t.attempts = map[int64]int{}
+		if b.attempts == nil {
+			b.attempts = map[int64]int{}
 		}
-		t.attempts[a.GetScheduledEventId()] = int(a.GetAttempt())
+		b.attempts[a.GetScheduledEventId()] = int(a.GetAttempt())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		t.ended(event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), at, task.EventCallSucceeded, nil)
+		b.addCall(event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), at, task.EventCallSucceeded, nil)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := event.GetActivityTaskFailedEventAttributes()
-		t.ended(a.GetScheduledEventId(), at, task.EventCallFailed, a.GetFailure())
+		b.addCall(a.GetScheduledEventId(), at, task.EventCallFailed, a.GetFailure())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := event.GetActivityTaskTimedOutEventAttributes()
-		t.ended(a.GetScheduledEventId(), at, task.EventCallFailed, a.GetFailure())
+		b.addCall(a.GetScheduledEventId(), at, task.EventCallFailed, a.GetFailure())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		t.ended(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), at, task.EventCallCancelled, nil)
+		b.addCall(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), at, task.EventCallCancelled, nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
-		t.child(event.GetChildWorkflowExecutionStartedEventAttributes(), at, task.EventGroupStarted, task.EventTaskStarted, nil)
+		b.addChild(event.GetChildWorkflowExecutionStartedEventAttributes(), at, task.EventGroupStarted, task.EventTaskStarted, nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-		t.child(event.GetChildWorkflowExecutionCompletedEventAttributes(), at, task.EventGroupEnded, task.EventTaskEnded, nil)
+		b.addChild(event.GetChildWorkflowExecutionCompletedEventAttributes(), at, task.EventGroupEnded, task.EventTaskEnded, nil)
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
 		a := event.GetChildWorkflowExecutionFailedEventAttributes()
-		t.child(a, at, task.EventGroupEnded, task.EventTaskEnded, a.GetFailure())
+		b.addChild(a, at, task.EventGroupEnded, task.EventTaskEnded, a.GetFailure())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-		t.add(task.Event{At: at, Type: task.EventCancelRequested, Summary: "asked to stop"})
+		b.add(task.Event{At: at, Type: task.EventCancelRequested, Summary: "cancel requested"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
-		t.said(event.GetWorkflowExecutionSignaledEventAttributes(), at)
+		b.addSignal(event.GetWorkflowExecutionSignaledEventAttributes(), at)
 	default:
-		t.close(event, at)
+		b.addEnd(event, at)
 	}
 }
 
-// said adds the line of what a person said.
-func (t *teller) said(signal *historypb.WorkflowExecutionSignaledEventAttributes, at time.Time) {
+// addSignal adds the input of a person, a pause or a resume. Other signals come from workflows and are skipped.
+func (b *timelineBuilder) addSignal(signal *historypb.WorkflowExecutionSignaledEventAttributes, at time.Time) {
 	var input record.Message
 	var pause record.Pause
-	read := func(into any) bool {
+	decode := func(into any) bool {
 		return converter.GetDefaultDataConverter().FromPayloads(signal.GetInput(), into) == nil
 	}
 	switch name := signal.GetSignalName(); {
-	case name == record.SignalInput && read(&input):
-		t.add(task.Event{At: at, Type: task.EventInput, Summary: strings.TrimSpace(cmp.Or(input.Action, "answer") + " " + input.Request)})
-	case name == record.SignalPause && read(&pause) && pause.On:
-		t.add(task.Event{At: at, Type: task.EventPaused, Summary: cmp.Or(pause.Reason, "by a person")})
-	case name == record.SignalPause && read(&pause):
-		t.add(task.Event{At: at, Type: task.EventResumed, Summary: "by a person"})
+	case name == record.SignalInput && decode(&input):
+		b.add(task.Event{At: at, Type: task.EventInput, Summary: strings.TrimSpace(cmp.Or(input.Action, "answer") + " " + input.Request)})
+	case name == record.SignalPause && decode(&pause) && pause.On:
+		b.add(task.Event{At: at, Type: task.EventPaused, Summary: cmp.Or(pause.Reason, "by a person")})
+	case name == record.SignalPause && decode(&pause):
+		b.add(task.Event{At: at, Type: task.EventResumed, Summary: "by a person"})
 	}
 }
 
-func (t *teller) close(event *historypb.HistoryEvent, at time.Time) {
+// addEnd adds the end of a run.
+func (b *timelineBuilder) addEnd(event *historypb.HistoryEvent, at time.Time) {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "succeeded"})
+		b.add(task.Event{At: at, Type: task.EventEnded, Summary: "succeeded"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "failed", Error: told(failure)})
+		b.add(task.Event{At: at, Type: task.EventEnded, Summary: "failed", Error: publicError(failure)})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "cancelled"})
+		b.add(task.Event{At: at, Type: task.EventEnded, Summary: "cancelled"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		t.add(task.Event{At: at, Type: task.EventEnded, Summary: "ended in Temporal"})
+		b.add(task.Event{At: at, Type: task.EventEnded, Summary: "terminated in Temporal"})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		t.add(task.Event{At: at, Type: task.EventContinued, Summary: "goes on in a new run, to keep the history short"})
+		b.add(task.Event{At: at, Type: task.EventContinued, Summary: "continued as a new run, to keep the history short"})
 	}
 }
 
-// child is what every event of a child workflow says of it.
-type child interface {
+// childEvent is common to all history events of child workflows.
+type childEvent interface {
 	GetWorkflowType() *commonpb.WorkflowType
 	GetWorkflowExecution() *commonpb.WorkflowExecution
 }
 
-// child adds the line of a child workflow: a group of this task, or a task of its own. What is told to others is in the
-// list of deliveries.
-func (t *teller) child(c child, at time.Time, group, own task.EventType, failure *failurepb.Failure) {
-	name := c.GetWorkflowType().GetName()
+// addChild adds an event of a child workflow: asGroup if the child is a part of this task, asTask if it is a task itself. Notify
+// workflows are skipped, because the deliveries of the task list them.
+func (b *timelineBuilder) addChild(child childEvent, at time.Time, asGroup, asTask task.EventType, failure *failurepb.Failure) {
+	name := child.GetWorkflowType().GetName()
 	if name == record.TypeNotify {
 		return
 	}
-	what := group
+	eventType := asGroup
 	if _, ok := workflows.Find(name); ok {
-		what = own
+		eventType = asTask
 	}
-	t.add(task.Event{At: at, Type: what, Summary: c.GetWorkflowExecution().GetWorkflowId(), Error: told(failure)})
+	b.add(task.Event{At: at, Type: eventType, Summary: child.GetWorkflowExecution().GetWorkflowId(), Error: publicError(failure)})
 }
 
-// ended adds the line of an activity that came to an end.
-func (t *teller) ended(scheduled int64, at time.Time, what task.EventType, failure *failurepb.Failure) {
-	call, ok := t.calls[scheduled]
+// addCall adds the end of the activity that was scheduled by the given event.
+func (b *timelineBuilder) addCall(scheduled int64, at time.Time, eventType task.EventType, failure *failurepb.Failure) {
+	call, ok := b.calls[scheduled]
 	if !ok {
 		return
 	}
-	delete(t.calls, scheduled)
+	delete(b.calls, scheduled)
 	name := call.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
-	e := task.Event{
-		At: at, Type: what, Activity: name, Summary: summary(call.GetUserMetadata(), name),
-		Attempt: t.attempts[scheduled], Duration: at.Sub(call.GetEventTime().AsTime()).Seconds(), Error: told(failure),
-	}
-	t.add(e)
+	b.add(task.Event{
+		At: at, Type: eventType, Activity: name, Summary: summary(call.GetUserMetadata(), name),
+		Attempt: b.attempts[scheduled], Duration: at.Sub(call.GetEventTime().AsTime()).Seconds(), Error: publicError(failure),
+	})
 }
 
-// summary is what an activity was called for a person, or else its name.
+// summary returns the static summary of an activity, or its name if it has none.
 func summary(m *sdkpb.UserMetadata, name string) string {
 	var text string
-	if payload := m.GetSummary(); payload != nil && payloadText(payload, &text) == nil {
+	if payload := m.GetSummary(); payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &text) == nil {
 		return text
 	}
 	return name
-}
-
-func payloadText(p *commonpb.Payload, into *string) error {
-	return converter.GetDefaultDataConverter().FromPayload(p, into)
 }

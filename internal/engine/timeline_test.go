@@ -14,40 +14,39 @@ import (
 	"longhaul/internal/task"
 )
 
-// TestTimeline_people tells what people said to a task, beside what it did: who reads it later wants to know both. What one task says to another
-// is left out.
-func TestTimeline_people(t *testing.T) {
+// The timeline shows the input, pauses and resumes of people, and no signals between workflows.
+func TestTimeline_signalsOfPeople(t *testing.T) {
 	t.Parallel()
-	lines := teller{workflow: "w"}
-	for _, one := range []struct {
-		name string
-		said any
+	timeline := timelineBuilder{workflow: "w"}
+	for _, signal := range []struct {
+		name  string
+		input any
 	}{
 		{record.SignalInput, record.Message{Request: "call-3-1", Action: string(task.Approve)}},
-		{record.SignalInput, record.Message{Request: "call-3-2"}}, // of a release that did not tell what was done
+		{record.SignalInput, record.Message{Request: "call-3-2"}}, // from a release that did not record the action
 		{record.SignalInput, record.Message{Message: "key", Action: string(task.Tell)}},
 		{record.SignalPause, record.Pause{On: true, Reason: "lunch"}},
 		{record.SignalPause, record.Pause{On: true}},
 		{record.SignalPause, record.Pause{}},
 		{"progress", 7},
 	} {
-		input, err := converter.GetDefaultDataConverter().ToPayloads(one.said)
+		input, err := converter.GetDefaultDataConverter().ToPayloads(signal.input)
 		require.NoError(t, err)
-		lines.tell(&historypb.HistoryEvent{
+		timeline.addHistoryEvent(&historypb.HistoryEvent{
 			EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
 			Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-				WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: one.name, Input: input},
+				WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: signal.name, Input: input},
 			},
 		})
 	}
-	var told []string
-	for _, e := range lines.events {
-		told = append(told, string(e.Type)+": "+e.Summary)
+	var got []string
+	for _, e := range timeline.events {
+		got = append(got, string(e.Type)+": "+e.Summary)
 	}
-	require.Equal(t, []string{"input: approve call-3-1", "input: answer call-3-2", "input: message", "paused: lunch", "paused: by a person", "resumed: by a person"}, told)
+	require.Equal(t, []string{"input: approve call-3-1", "input: answer call-3-2", "input: message", "paused: lunch", "paused: by a person", "resumed: by a person"}, got)
 }
 
-// Children are called what they are, and notices are no part of a timeline, however they end.
+// Child workflows appear as groups or as tasks, and notify workflows do not appear.
 func TestTimeline_children(t *testing.T) {
 	t.Parallel()
 	for child, want := range map[string][]task.EventType{
@@ -55,23 +54,23 @@ func TestTimeline_children(t *testing.T) {
 		"qa":              {task.EventTaskStarted, task.EventTaskEnded, task.EventTaskEnded},
 		record.TypeNotify: nil,
 	} {
-		var lines teller
+		var timeline timelineBuilder
 		for _, event := range childEvents(child) {
-			lines.tell(event)
+			timeline.addHistoryEvent(event)
 		}
 		var types []task.EventType
-		for _, e := range lines.events {
+		for _, e := range timeline.events {
 			types = append(types, e.Type)
 			require.Equal(t, "the-id", e.Summary)
 		}
 		require.Equal(t, want, types, child)
 		if want != nil {
-			require.Equal(t, []string{"", "", "the model is gone"}, []string{lines.events[0].Error, lines.events[1].Error, lines.events[2].Error})
+			require.Equal(t, []string{"", "", "the model is gone"}, []string{timeline.events[0].Error, timeline.events[1].Error, timeline.events[2].Error})
 		}
 	}
 }
 
-// childEvents are the start, the end and the failure of a child workflow of a type.
+// childEvents returns the start, the completion and the failure of a child workflow.
 func childEvents(name string) []*historypb.HistoryEvent {
 	kind, id := &commonpb.WorkflowType{Name: name}, &commonpb.WorkflowExecution{WorkflowId: "the-id"}
 	failure := &failurepb.Failure{Message: "the model is gone", FailureInfo: &failurepb.Failure_ApplicationFailureInfo{

@@ -12,220 +12,234 @@ import (
 	"longhaul/internal/task"
 )
 
-// How long things are kept for readers.
+// Lifetimes and limits of the view cache.
 const (
-	// keepFor is how long a task is watched after its last reader.
-	keepFor = 10 * time.Second
-	// endedFor is how long an ended task is remembered, and mostEnded how many are. They never change, but may be erased.
-	endedFor, mostEnded = time.Minute, 512
-	// mostVouched is how many tasks are watched for those who only ask again and again. Temporal bears some 1,200 long polls.
-	mostVouched = 600
-	// oldWait is how long a reader waits to see what no history tells, when that is old; mostSpare is how many such looks are
-	// made at a time: a Temporal that is slow is not asked all the more.
-	oldWait, mostSpare = 200 * time.Millisecond, 16
-	// vouchFor is how long a watch vouches without having heard anything: Temporal ends a long poll after 20 seconds.
-	vouchFor = 30 * time.Second
+	// idleViewTTL is how long a task is watched after its last reader.
+	idleViewTTL = 10 * time.Second
+	// endedTTL is how long an ended task is cached, maxEnded how many are. They never change, but may be erased in Temporal.
+	endedTTL, maxEnded = time.Minute, 512
+	// maxPolledViews is how many tasks are watched for readers that only poll. Temporal bears about 1,200 long polls.
+	maxPolledViews = 600
+	// staleWait is how long a reader waits for a refresh of stale details. maxRefreshes is how many such refreshes run at a
+	// time, so that a slow Temporal does not get more requests.
+	staleWait, maxRefreshes = 200 * time.Millisecond, 16
+	// confirmedFor is how long a snapshot counts as current without news from its watch: Temporal ends a long poll after 20 seconds.
+	confirmedFor = 30 * time.Second
 )
 
-// sight is a task as it was seen by one look.
-type sight struct {
-	task task.Task
-	text []growing // what is being written at the moment
-	at   time.Time
-	turn int64 // of its view when the look began
+// taskSnapshot is a task as one read of Temporal found it. Its details, which no history records, are why the task waits,
+// which calls are retried and the texts that models are writing.
+type taskSnapshot struct {
+	task    task.Task
+	texts   []liveText
+	at      time.Time // when the read began
+	version int64     // version of the view when the read began
 }
 
-// due reports whether the task's start time has come since.
-func (s sight) due() bool {
+// startDue reports whether the start time of a scheduled task has passed since the read.
+func (s taskSnapshot) startDue() bool {
 	return s.task.Status == task.Scheduled && s.task.ScheduledAt != nil && !time.Now().Before(*s.task.ScheduledAt)
 }
 
-// views are the tasks that are being read. However many read a task, one look serves those who come at the same time; and
-// while its history is watched, it is looked at only when something happened, or when what no history tells may have changed.
-type views struct {
-	mu     sync.Mutex
-	live   map[string]*view
-	ended  *lru.Cache[string, sight]
-	looks  singleflight.Group
-	spare  chan struct{} // one for each look that is made although the history tells of nothing
-	writes int64         // by this process, to any task
+// viewCache caches the tasks that are being read. Concurrent readers of a task share one read of Temporal; while the history
+// of the task is watched, it is read again only after a change or when its details are too old.
+type viewCache struct {
+	mu        sync.Mutex
+	live      map[string]*view
+	ended     *lru.Cache[string, taskSnapshot]
+	reads     singleflight.Group
+	refreshes chan struct{} // a semaphore: refreshes of details while the history is unchanged
+	writes    int64         // changes that this process made to any task
 }
 
-// view is one of them.
+// view is the cache entry of a task that has not ended.
 type view struct {
-	last    sight
-	turn    int64         // rises with everything that happens to the task
-	heard   time.Time     // when its watch last knew that it had heard everything; zero while it does not
-	changed chan struct{} // closed with every change
-	readers int           // who wait or listen
-	read    time.Time     // when somebody last read
-	watched bool
-	stop    context.CancelFunc
+	snapshot    taskSnapshot
+	version     int64         // increases with every change of the task
+	confirmedAt time.Time     // when the watch last had the whole history; zero while it has not
+	changed     chan struct{} // closed and replaced at every change
+	readers     int           // readers that wait or listen
+	lastRead    time.Time
+	watched     bool
+	stop        context.CancelFunc
 }
 
-func newViews() *views {
-	ended, _ := lru.New[string, sight](mostEnded) // fails on a size below one alone
-	return &views{live: map[string]*view{}, ended: ended, spare: make(chan struct{}, mostSpare)}
+func newViewCache() *viewCache {
+	ended, _ := lru.New[string, taskSnapshot](maxEnded) // fails only for a size below one
+	return &viewCache{live: map[string]*view{}, ended: ended, refreshes: make(chan struct{}, maxRefreshes)}
 }
 
-// closerAge is how old what no history tells may be: what a task waits for, what it tries again, what is being written.
-// Whoever asks, looks for that alone are some 100 a second at the most, and one a second for each text.
-func (vs *views) closerAge(v *view) time.Duration {
-	if len(v.last.text) > 0 {
+// detailsMaxAge returns how old the details of a task may get: one second while a text is being written, and longer with
+// the number of views, which limits refreshes to about 100 a second. The caller holds the lock.
+func (c *viewCache) detailsMaxAge(v *view) time.Duration {
+	if len(v.snapshot.texts) > 0 {
 		return time.Second
 	}
-	return max(time.Second, time.Duration(len(vs.live))*10*time.Millisecond)
+	return max(time.Second, time.Duration(len(c.live))*10*time.Millisecond)
 }
 
-// holds says how far what is known of a task holds.
-type holds int
+// freshness is how far a cached snapshot can be used.
+type freshness int
 
 const (
-	nothing holds = iota // is known, or something has happened since
-	old                  // it is what the history tells, but what no history tells was looked at long ago
-	aging                // the same, a moment ago
-	all                  // of it holds
+	outdated freshness = iota // there is no snapshot, or the task may have changed since
+	stale                     // the task is unchanged; its details are older than twice detailsMaxAge
+	aging                     // the task is unchanged; its details are older than detailsMaxAge
+	fresh                     // task and details can be used
 )
 
-// known is a sight, how far it holds, and the look that would give a new one.
-func (vs *views) known(id string) (s sight, h holds, look string, turn int64) {
-	if s, ok := vs.ended.Get(id); ok && time.Since(s.at) < endedFor {
-		return s, all, "", 0
-	}
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	v := vs.live[id]
-	if v == nil {
-		return s, nothing, fmt.Sprint(id, " ", vs.writes), 0
-	}
-	age, limit := time.Since(v.last.at), vs.closerAge(v)
-	switch {
-	case v.last.at.IsZero() || v.last.turn != v.turn || time.Since(v.heard) >= vouchFor || v.last.due():
-		h = nothing
-	case age > 2*limit:
-		h = old
-	case age > limit:
-		h = aging
-	default:
-		return v.last, all, "", v.turn
-	}
-	return v.last, h, fmt.Sprint(id, " ", vs.writes, " ", v.turn), v.turn
+// cached is the result of a lookup in the cache.
+type cached struct {
+	taskSnapshot
+	freshness freshness
+	version   int64  // version of the view at the lookup
+	readKey   string // key under which concurrent readers share a new read; empty if fresh
 }
 
-// keep notes what a look saw, unless it has seen less than an earlier one, and tells those who wait for what is new.
-func (vs *views) keep(id string, s sight) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if s.task.Done {
-		vs.ended.Add(id, s)
+func (c *viewCache) lookup(id string) cached {
+	if s, ok := c.ended.Get(id); ok && time.Since(s.at) < endedTTL {
+		return cached{taskSnapshot: s, freshness: fresh}
 	}
-	v := vs.live[id]
-	if v == nil || s.turn < v.last.turn || s.task.Revision < v.last.task.Revision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := c.live[id]
+	if v == nil {
+		return cached{readKey: fmt.Sprint(id, " ", c.writes)}
+	}
+	hit := cached{taskSnapshot: v.snapshot, version: v.version, readKey: fmt.Sprint(id, " ", c.writes, " ", v.version)}
+	age, limit := time.Since(v.snapshot.at), c.detailsMaxAge(v)
+	switch {
+	case v.snapshot.at.IsZero() || v.snapshot.version != v.version || time.Since(v.confirmedAt) >= confirmedFor || v.snapshot.startDue():
+		hit.freshness = outdated
+	case age > 2*limit:
+		hit.freshness = stale
+	case age > limit:
+		hit.freshness = aging
+	default:
+		hit.freshness, hit.readKey = fresh, ""
+	}
+	return hit
+}
+
+// store caches a snapshot, unless the cached one is newer, and wakes listeners if anything differs.
+func (c *viewCache) store(id string, s taskSnapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.task.Done {
+		c.ended.Add(id, s)
+	}
+	v := c.live[id]
+	if v == nil || s.version < v.snapshot.version || s.task.Revision < v.snapshot.task.Revision {
 		return
 	}
-	fresh := differs(v.last, s)
-	v.last = s
-	if fresh {
-		v.tell()
+	changed := snapshotsDiffer(v.snapshot, s)
+	v.snapshot = s
+	if changed {
+		v.wakeListeners()
 	}
 }
 
-// tell must be called with the lock held.
-func (v *view) tell() {
+// wakeListeners wakes everyone who waits for a change. The caller holds the lock of the cache.
+func (v *view) wakeListeners() {
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
 
-// happened notes that something happened to a task: what was seen of it before does not hold.
-func (vs *views) happened(id string, heard time.Time) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if v := vs.live[id]; v != nil {
-		v.turn++
-		v.heard = heard
-		v.tell()
+// markChanged makes the cached snapshot of a task outdated. A zero confirmedAt means that the watch may have missed events.
+func (c *viewCache) markChanged(id string, confirmedAt time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.live[id]; v != nil {
+		v.version++
+		v.confirmedAt = confirmedAt
+		v.wakeListeners()
 	}
 }
 
-// quiet notes that a watch has heard everything, and that nothing happened.
-func (vs *views) quiet(id string) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if v := vs.live[id]; v != nil && !v.heard.IsZero() {
-		v.heard = time.Now()
+// confirmUnchanged records that the watch has the whole history and found no change.
+func (c *viewCache) confirmUnchanged(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.live[id]; v != nil && !v.confirmedAt.IsZero() {
+		v.confirmedAt = time.Now()
 	}
 }
 
-// wrote notes that this process changed a task: nobody may be shown what it was before.
-func (vs *views) wrote(id string) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	vs.writes++
-	vs.ended.Remove(id)
-	if v := vs.live[id]; v != nil {
-		v.turn++
-		v.tell()
+// invalidate makes the cached snapshots of a task outdated that this process changed. Reads that began before the change are not shared with
+// later readers.
+func (c *viewCache) invalidate(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writes++
+	c.ended.Remove(id)
+	if v := c.live[id]; v != nil {
+		v.version++
+		v.wakeListeners()
 	}
 }
 
-// see shows a task, whoever's it is: as its watch vouches for it, or by a look that serves all who ask for one at the time.
-func (e *Engine) see(ctx context.Context, id string) (sight, error) {
-	s, known, name, turn := e.views.known(id)
-	if known == all {
-		return s, nil
+// snapshot returns a task of any tenant: from the cache while that is fresh, or else by a read that concurrent callers share.
+// Aging details are returned at once and refreshed in the background; for stale ones the caller waits up to staleWait.
+func (e *Engine) snapshot(ctx context.Context, id string) (taskSnapshot, error) {
+	hit := e.views.lookup(id)
+	if hit.freshness == fresh {
+		return hit.taskSnapshot, nil
 	}
-	look := e.views.looks.DoChan(name, func() (any, error) {
-		if known != nothing {
-			select {
-			case e.views.spare <- struct{}{}:
-				defer func() { <-e.views.spare }()
-			default:
-				return s, nil
-			}
-		}
-		s, err := e.inspect(context.WithoutCancel(ctx), id)
-		if err != nil {
-			return s, err
-		}
-		s.turn = turn
-		e.views.keep(id, s)
-		return s, nil
-	})
-	var enough <-chan time.Time
-	switch known {
+	read := e.views.reads.DoChan(hit.readKey, func() (any, error) { return e.refresh(context.WithoutCancel(ctx), id, hit) })
+	var waited <-chan time.Time
+	switch hit.freshness {
 	case aging:
-		return s, nil // those who come next have the new one
-	case old:
-		enough = time.After(oldWait)
-	default: // there is nothing else
+		return hit.taskSnapshot, nil
+	case stale:
+		waited = time.After(staleWait)
+	default: // outdated: there is nothing to return instead
 	}
 	select {
 	case <-ctx.Done():
-		return sight{}, ctx.Err()
-	case <-enough:
-		return s, nil
-	case result := <-look:
-		s, _ := result.Val.(sight)
+		return taskSnapshot{}, ctx.Err()
+	case <-waited:
+		return hit.taskSnapshot, nil
+	case result := <-read:
+		s, _ := result.Val.(taskSnapshot)
 		return s, result.Err
 	}
 }
 
-// inspect looks at a task, with all that a reader is shown.
-func (e *Engine) inspect(ctx context.Context, id string) (sight, error) {
-	s := sight{at: time.Now()}
-	d, err := e.look(ctx, id)
+// refresh reads a task and caches it. If only the details are old and maxRefreshes reads run already, it returns the cached snapshot.
+func (e *Engine) refresh(ctx context.Context, id string, hit cached) (taskSnapshot, error) {
+	if hit.freshness != outdated {
+		select {
+		case e.views.refreshes <- struct{}{}:
+			defer func() { <-e.views.refreshes }()
+		default:
+			return hit.taskSnapshot, nil
+		}
+	}
+	s, err := e.readSnapshot(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	s.task, s.text, err = e.whole(ctx, d)
+	s.version = hit.version
+	e.views.store(id, s)
+	return s, nil
+}
+
+// readSnapshot reads a task of any tenant from Temporal, past the cache.
+func (e *Engine) readSnapshot(ctx context.Context, id string) (taskSnapshot, error) {
+	s := taskSnapshot{at: time.Now()}
+	d, err := e.describe(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	s.task, s.texts, err = e.fullTask(ctx, d)
 	return s, err
 }
 
-// seeOf shows a task of a tenant.
-func (e *Engine) seeOf(ctx context.Context, tenant, id string) (sight, error) {
-	s, err := e.see(ctx, id)
+// tenantSnapshot is snapshot for a task of one tenant. The tasks of others are task.NotFound.
+func (e *Engine) tenantSnapshot(ctx context.Context, tenant, id string) (taskSnapshot, error) {
+	s, err := e.snapshot(ctx, id)
 	if err == nil && s.task.Tenant != tenant {
-		return sight{}, missing(id)
+		return taskSnapshot{}, taskNotFound(id)
 	}
 	return s, err
 }

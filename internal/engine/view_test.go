@@ -17,7 +17,7 @@ import (
 	"longhaul/internal/task"
 )
 
-// However many read a task, what Temporal is asked depends on the changes and on the time alone.
+// Requests to Temporal depend on changes and time, not on the number of readers.
 func TestViews_readsDoNotGrowWithReaders(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
@@ -40,20 +40,20 @@ func TestViews_readsDoNotGrowWithReaders(t *testing.T) {
 	all.Wait()
 	t.Logf("%d reads, %d describes", reads.Load(), f.describes.Load())
 	require.Less(t, f.describes.Load(), int64(30))
-	require.EqualValues(t, 2, f.histories.Load(), "its history, and the wait for more")
+	require.EqualValues(t, 2, f.histories.Load(), "the history, and the long poll for more")
 }
 
-// A thousand listeners of one task cost one look for each change.
-func TestViews_listenersShareLooks(t *testing.T) {
+// A thousand listeners of a task share one read for each change.
+func TestViews_listenersShareReads(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
 	e := engines[0]
 	id := f.run("acme")
 	const listeners, changes = 1000, 20
-	var told atomic.Int64
-	var all, came sync.WaitGroup
-	came.Add(listeners)
-	dawn := time.Now()
+	var sent atomic.Int64
+	var all, joined sync.WaitGroup
+	joined.Add(listeners)
+	start := time.Now()
 	for range listeners {
 		all.Go(func() {
 			feed, err := e.Events(context.Background(), "acme", id, 0)
@@ -72,18 +72,18 @@ func TestViews_listenersShareLooks(t *testing.T) {
 					return
 				}
 				if last == 0 {
-					came.Done()
+					joined.Done()
 				}
 				if news.Task.Revision <= last {
 					t.Errorf("revision %d after %d", news.Task.Revision, last)
 				}
 				last = news.Task.Revision
-				told.Add(1)
+				sent.Add(1)
 			}
 		})
 	}
-	came.Wait()
-	require.LessOrEqual(t, f.describes.Load(), int64(10)+2*int64(time.Since(dawn).Seconds()), "they all came at once, as after a restart")
+	joined.Wait()
+	require.LessOrEqual(t, f.describes.Load(), int64(10)+2*int64(time.Since(start).Seconds()), "all listeners joined at once, as after a restart")
 	before, began := f.describes.Load(), time.Now()
 	for range changes {
 		f.move(id, nil)
@@ -91,12 +91,12 @@ func TestViews_listenersShareLooks(t *testing.T) {
 	}
 	f.finish(id)
 	all.Wait()
-	looks := f.describes.Load() - before
-	t.Logf("%d states told, %d looks for %d changes", told.Load(), looks, changes+1)
-	require.LessOrEqual(t, looks, int64(2*(changes+1)+5)+2*int64(time.Since(began).Seconds()))
+	reads := f.describes.Load() - before
+	t.Logf("%d states sent, %d reads for %d changes", sent.Load(), reads, changes+1)
+	require.LessOrEqual(t, reads, int64(2*(changes+1)+5)+2*int64(time.Since(began).Seconds()))
 }
 
-// Whoever changes a task through this API sees it changed, however warm its view is.
+// A change through an engine is visible in its next read, also while the task is cached.
 func TestViews_ownWritesAreSeen(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
@@ -116,7 +116,7 @@ func TestViews_ownWritesAreSeen(t *testing.T) {
 	}
 }
 
-// What another API, or the workflow, changed is seen as soon as the history tells of it; nobody else's task is.
+// Changes by the workflow or another API are visible once they are in the history, and only to the tenant of the task.
 func TestViews_followTheHistory(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 2)
@@ -146,13 +146,13 @@ func TestViews_followTheHistory(t *testing.T) {
 		_, err := engines[0].Get(t.Context(), "acme", id)
 		require.NoError(t, err)
 	}
-	require.Equal(t, before, f.describes.Load(), "an ended task is remembered")
+	require.Equal(t, before, f.describes.Load(), "ended tasks are cached")
 	_, err := engines[0].Get(t.Context(), "other", id)
 	require.Equal(t, task.NotFound, task.AsError(err).Code)
 }
 
-// While Temporal is down nothing is vouched for: readers are told, listeners wait.
-func TestViews_temporalAway(t *testing.T) {
+// While Temporal is unavailable, listeners wait.
+func TestViews_temporalUnavailable(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
 	e := engines[0]
@@ -174,7 +174,7 @@ func TestViews_temporalAway(t *testing.T) {
 	require.EqualValues(t, 3, news.Task.Revision)
 }
 
-// A feed goes on where another one ended, on any API; what nobody can have seen begins anew.
+// A feed resumes after the revision of an earlier feed, on any API; a revision that the task has not reached counts as none.
 func TestFeed_resumes(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 2)
@@ -188,7 +188,7 @@ func TestFeed_resumes(t *testing.T) {
 		if test.first == 0 {
 			short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			_, err := feed.Next(short)
-			require.ErrorIs(t, err, context.DeadlineExceeded, "it was told")
+			require.ErrorIs(t, err, context.DeadlineExceeded, "the listener has this revision")
 			cancel()
 		} else {
 			news, err := feed.Next(t.Context())
@@ -205,7 +205,7 @@ func TestFeed_resumes(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// A text that is being written is told as it grows, whole to those who come late, and from its beginning when its call is made again.
+// A live text is sent as it grows, whole to late listeners, and from its beginning when its call is repeated.
 func TestFeed_text(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
@@ -243,8 +243,8 @@ func TestFeed_text(t *testing.T) {
 	require.Equal(t, &task.Text{Offset: 6, Text: ", from the bucket"}, next(feed))
 }
 
-// All tasks of a tenant are one list a second, whoever listens.
-func TestFeed_allOfATenant(t *testing.T) {
+// All listeners of a tenant share one list request a second.
+func TestTenantFeed(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
 	first, foreign, began := f.run("acme"), f.run("other"), time.Now()
@@ -265,55 +265,55 @@ func TestFeed_allOfATenant(t *testing.T) {
 	require.Equal(t, second, next(feeds[0]).ID)
 	f.finish(first)
 	require.True(t, next(feeds[0]).Done)
-	slow := map[string]int{}
-	slow[next(feeds[1]).ID]++
-	slow[next(feeds[1]).ID]++
-	require.Equal(t, map[string]int{first: 1, second: 1}, slow, "one who is slow is told how things stand, once")
+	counts := map[string]int{}
+	counts[next(feeds[1]).ID]++
+	counts[next(feeds[1]).ID]++
+	require.Equal(t, map[string]int{first: 1, second: 1}, counts, "a slow listener gets the last state of each task once")
 	require.Less(t, f.lists.Load(), int64(8)+int64(time.Since(began).Seconds()))
 	for _, feed := range feeds {
 		feed.Close()
 	}
-	require.Empty(t, engines[0].tenants.live)
+	require.Empty(t, engines[0].polls.active)
 }
 
-// A task that ended by a clock that was put back stands in the list behind those that ended before, by their times: its end is told all the same.
-func TestFeed_endsBehindOthers(t *testing.T) {
+// A task that ended after the clock was set back is listed behind tasks that ended before it, on a later page; its end is sent nevertheless.
+func TestTenantFeed_clockSetBack(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
 	var ids []string
-	for range crowdPage + 1 {
+	for range tenantPageSize + 1 {
 		ids = append(ids, f.run("acme"))
 	}
-	slices.Sort(ids) // as this Temporal lists them, ended or not
+	slices.Sort(ids) // the order in which the fake lists them
 	feed, err := engines[0].AllEvents(t.Context(), "acme", time.Time{})
 	require.NoError(t, err)
 	defer feed.Close()
-	told := map[bool]map[string]bool{true: {}, false: {}} // by whether it has ended
-	until := func(done bool, n int) {
+	received := map[bool]map[string]bool{true: {}, false: {}} // by whether the task has ended
+	receive := func(done bool, n int) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		for len(told[done]) < n {
+		for len(received[done]) < n {
 			news, err := feed.Next(ctx)
 			require.NoError(t, err)
-			told[news.Task.Done][news.Task.ID] = true
+			received[news.Task.Done][news.Task.ID] = true
 		}
 	}
-	until(false, crowdPage+1)
-	for _, id := range ids[:crowdPage] {
+	receive(false, tenantPageSize+1)
+	for _, id := range ids[:tenantPageSize] {
 		f.finish(id)
 	}
-	until(true, crowdPage)
-	looked := f.lists.Load() + 1 // a look that has begun may still go on to the next page
-	require.Eventually(t, func() bool { return f.lists.Load() > looked }, 10*time.Second, time.Millisecond)
-	f.finish(ids[crowdPage])
-	until(true, crowdPage+1)
+	receive(true, tenantPageSize)
+	lists := f.lists.Load() + 1 // a poll that has begun may still read the next page
+	require.Eventually(t, func() bool { return f.lists.Load() > lists }, 10*time.Second, time.Millisecond)
+	f.finish(ids[tenantPageSize])
+	receive(true, tenantPageSize+1)
 }
 
-// A task that was deleted in Temporal while it ran is not looked for any more, page after page.
-func TestFeed_deletedInTemporal(t *testing.T) {
+// A running task that is deleted in Temporal is forgotten; polls do not search all pages for it again and again.
+func TestTenantFeed_deletedInTemporal(t *testing.T) {
 	t.Parallel()
 	f, engines := newFake(t, 1)
-	gone, there := f.run("acme"), f.run("acme")
+	deleted, kept := f.run("acme"), f.run("acme")
 	feed, err := engines[0].AllEvents(t.Context(), "acme", time.Time{})
 	require.NoError(t, err)
 	defer feed.Close()
@@ -322,17 +322,17 @@ func TestFeed_deletedInTemporal(t *testing.T) {
 		require.NoError(t, err)
 	}
 	f.mu.Lock()
-	delete(f.tasks, gone)
+	delete(f.tasks, deleted)
 	f.mu.Unlock()
-	engines[0].tenants.mu.Lock()
-	c := engines[0].tenants.live["acme"]
-	engines[0].tenants.mu.Unlock()
-	require.Eventually(t, func() bool { return len(c.running()) == 1 }, 30*time.Second, 10*time.Millisecond)
-	require.Contains(t, c.running(), there)
+	engines[0].polls.mu.Lock()
+	p := engines[0].polls.active["acme"]
+	engines[0].polls.mu.Unlock()
+	require.Eventually(t, func() bool { return len(p.running()) == 1 }, 30*time.Second, 10*time.Millisecond)
+	require.Contains(t, p.running(), kept)
 }
 
-// Listeners that left leave nothing behind.
-func TestViews_letGo(t *testing.T) {
+// Closed feeds leave no readers, views or goroutines.
+func TestViews_releaseListeners(t *testing.T) {
 	f, engines := newFake(t, 1)
 	e := engines[0]
 	id := f.run("acme")
@@ -349,7 +349,7 @@ func TestViews_letGo(t *testing.T) {
 	}
 	e.views.mu.Lock()
 	require.Zero(t, e.views.live[id].readers)
-	e.views.live[id].read = time.Now().Add(-time.Hour)
+	e.views.live[id].lastRead = time.Now().Add(-time.Hour)
 	v := e.views.live[id]
 	e.views.mu.Unlock()
 	e.views.sweep(id, v)

@@ -13,112 +13,113 @@ import (
 	"longhaul/internal/task"
 )
 
-// Wait returns when a task's revision is higher than after, when the task has ended, or, with the
-// task as it is then, when ctx ends. Any number of waiters cost one watch of the task's history, and one look for each change.
+// Wait returns a task once its revision is higher than after, once it has ended, or, as it then is, when ctx ends. All waiters of a
+// task share one watch of its history and one read for each change.
 func (e *Engine) Wait(ctx context.Context, tenant, id string, after int64) (task.Task, error) {
 	read := context.WithoutCancel(ctx)
-	if _, err := e.seeOf(read, tenant, id); err != nil {
-		return task.Task{}, err // nothing is watched for who may not see it
+	if _, err := e.tenantSnapshot(read, tenant, id); err != nil {
+		return task.Task{}, err // before retain: the tasks of other tenants are not watched
 	}
-	defer e.hold(id)()
+	defer e.retain(id)()
 	for {
-		changed := e.views.next(id)
-		// What happened before this look is seen by it, what happens after it is told.
-		s, err := e.see(read, id)
+		changed := e.views.changeSignal(id)
+		// The signal is taken before the read, so a change during the read is not missed.
+		s, err := e.snapshot(read, id)
 		if err != nil || s.task.Done || s.task.Revision > after || ctx.Err() != nil {
 			return s.task, err
 		}
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case <-untilDue(s.task):
+		case <-untilStart(s.task):
 		}
 	}
 }
 
-// untilDue fires when a change is due that no history tells of: the arrival of a start time.
-func untilDue(t task.Task) <-chan time.Time {
+// untilStart returns a channel that fires when the start time of a scheduled task arrives, which no history records; nil for
+// other tasks.
+func untilStart(t task.Task) <-chan time.Time {
 	if t.Status != task.Scheduled || t.ScheduledAt == nil {
 		return nil
 	}
 	return time.After(time.Until(*t.ScheduledAt) + 10*time.Millisecond)
 }
 
-// hold has a task watched until it is let go.
-func (e *Engine) hold(id string) (letGo func()) {
+// retain keeps a task watched until release is called.
+func (e *Engine) retain(id string) (release func()) {
 	e.views.mu.Lock()
 	defer e.views.mu.Unlock()
-	v := e.views.get(id)
+	v := e.views.getOrCreate(id)
 	v.readers++
-	e.begin(id, v)
+	e.startWatch(id, v)
 	return func() {
 		e.views.mu.Lock()
 		defer e.views.mu.Unlock()
 		v.readers--
-		v.read = time.Now()
+		v.lastRead = time.Now()
 	}
 }
 
-// noteRead has a task watched that is read again and again.
+// noteRead records a read. The second read of a task within idleViewTTL starts a watch.
 func (e *Engine) noteRead(id string) {
 	e.views.mu.Lock()
 	defer e.views.mu.Unlock()
-	v, known := e.views.live[id]
-	if !known && len(e.views.live) >= mostVouched {
+	v, found := e.views.live[id]
+	if !found && len(e.views.live) >= maxPolledViews {
 		return
 	}
-	if known {
-		e.begin(id, v)
+	if found {
+		e.startWatch(id, v)
 	} else {
-		v = e.views.get(id)
+		v = e.views.getOrCreate(id)
 	}
-	v.read = time.Now()
+	v.lastRead = time.Now()
 }
 
-// get gives the view of a task, a new one if there is none. It must be called with the lock held.
-func (vs *views) get(id string) *view {
-	v, ok := vs.live[id]
+// getOrCreate returns the view of a task. The caller holds the lock.
+func (c *viewCache) getOrCreate(id string) *view {
+	v, ok := c.live[id]
 	if !ok {
-		v = &view{changed: make(chan struct{}), read: time.Now(), stop: func() {}}
-		vs.live[id] = v
-		time.AfterFunc(keepFor, func() { vs.sweep(id, v) })
+		v = &view{changed: make(chan struct{}), lastRead: time.Now(), stop: func() {}}
+		c.live[id] = v
+		time.AfterFunc(idleViewTTL, func() { c.sweep(id, v) })
 	}
 	return v
 }
 
-// sweep drops a view that nobody has read for a while.
-func (vs *views) sweep(id string, v *view) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if v.readers > 0 || time.Since(v.read) < keepFor {
-		time.AfterFunc(keepFor, func() { vs.sweep(id, v) })
+// sweep drops a view that has had no reader for idleViewTTL, and otherwise schedules itself again.
+func (c *viewCache) sweep(id string, v *view) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v.readers > 0 || time.Since(v.lastRead) < idleViewTTL {
+		time.AfterFunc(idleViewTTL, func() { c.sweep(id, v) })
 		return
 	}
 	v.stop()
-	delete(vs.live, id)
+	delete(c.live, id)
 }
 
-// next gives a channel that closes at the next change of a task that is held.
-func (vs *views) next(id string) <-chan struct{} {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	return vs.get(id).changed
+// changeSignal returns a channel that is closed at the next change of a retained task.
+func (c *viewCache) changeSignal(id string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.getOrCreate(id).changed
 }
 
-// begin has a view's task watched, if it is not. It must be called with the lock held.
-func (e *Engine) begin(id string, v *view) {
+// startWatch starts the watch of a view's task, if there is none. The caller holds the lock.
+func (e *Engine) startWatch(id string, v *view) {
 	if v.watched {
 		return
 	}
 	v.watched = true
 	ctx, stop := context.WithCancel(context.Background())
 	v.stop = stop
-	go e.follow(ctx, id)
+	go e.watchHistory(ctx, id)
 }
 
-// follow long-polls a task's history until it has ended or ctx ends, over all its runs. Every page that brings something is
-// told; so is every trouble, after a moment, since readers then look for themselves.
-func (e *Engine) follow(ctx context.Context, id string) {
+// watchHistory long-polls the history of a task, over all its runs, until the task or ctx ends. After an error the view
+// counts as outdated, so readers ask Temporal themselves until the watch works again.
+func (e *Engine) watchHistory(ctx context.Context, id string) {
 	var token []byte
 	for ctx.Err() == nil {
 		page, err := e.Client.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
@@ -131,28 +132,28 @@ func (e *Engine) follow(ctx context.Context, id string) {
 			return
 		case err != nil:
 			token = nil
-			if pause(ctx, time.Second) {
-				e.views.happened(id, time.Time{})
+			if sleep(ctx, time.Second) {
+				e.views.markChanged(id, time.Time{})
 			}
-		case token == nil: // this run is over; a look tells whether another goes on
-			if !pause(ctx, 50*time.Millisecond) {
+		case token == nil: // the run has ended; a read shows whether the task has, too
+			if !sleep(ctx, 50*time.Millisecond) {
 				return
 			}
-			e.views.happened(id, time.Time{})
-			if s, err := e.see(ctx, id); err == nil && s.task.Done {
+			e.views.markChanged(id, time.Time{})
+			if s, err := e.snapshot(ctx, id); err == nil && s.task.Done {
 				return
 			}
-		case first || shows(page.GetHistory().GetEvents()) || len(page.GetRawHistory()) > 0:
-			e.views.happened(id, time.Now())
+		case first || changesTask(page.GetHistory().GetEvents()) || len(page.GetRawHistory()) > 0:
+			e.views.markChanged(id, time.Now())
 		default:
-			e.views.quiet(id)
+			e.views.confirmUnchanged(id)
 		}
 	}
 }
 
-// shows reports whether events may have changed what readers see. What a workflow does by the way does not: it writes its
-// memo when there is something to tell.
-func shows(events []*historypb.HistoryEvent) bool {
+// changesTask reports whether events may change what readers see. Workflow tasks, activities and timers alone do not: when
+// its visible state changes, the workflow updates its memo, which is another type of event.
+func changesTask(events []*historypb.HistoryEvent) bool {
 	return slices.ContainsFunc(events, func(event *historypb.HistoryEvent) bool {
 		switch event.GetEventType() {
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
@@ -165,8 +166,8 @@ func shows(events []*historypb.HistoryEvent) bool {
 	})
 }
 
-// pause lets some time go by, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleep waits for d and reports whether it did; false means that ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false

@@ -11,8 +11,8 @@ import (
 	"longhaul/internal/task"
 )
 
-// keeper is an engine with a bucket in memory, and no Temporal.
-func keeper(t *testing.T, mail bool) *Engine {
+// newBucketEngine returns an engine with a bucket in memory and without Temporal.
+func newBucketEngine(t *testing.T, mail bool) *Engine {
 	t.Helper()
 	b, err := storage.Open(t.Context(), "mem://")
 	require.NoError(t, err)
@@ -21,7 +21,7 @@ func keeper(t *testing.T, mail bool) *Engine {
 
 func TestWebhooks_secrets(t *testing.T) {
 	t.Parallel()
-	e := keeper(t, true)
+	e := newBucketEngine(t, true)
 	first, err := e.AddWebhook(t.Context(), "acme", task.Webhook{URL: "https://example.com/?token=hidden"})
 	require.NoError(t, err)
 	require.Equal(t, "https://example.com/?...", first.URL)
@@ -46,10 +46,10 @@ func TestWebhooks_secrets(t *testing.T) {
 
 func TestWebhooks_limits(t *testing.T) {
 	t.Parallel()
-	e := keeper(t, false)
+	e := newBucketEngine(t, false)
 	_, err := e.AddWebhook(t.Context(), "acme", task.Webhook{URL: "mailto:ops@example.com"})
 	require.ErrorContains(t, err, "smtp.host")
-	for range mostEndpoints {
+	for range maxWebhooks {
 		_, err := e.AddWebhook(t.Context(), "acme", task.Webhook{URL: "https://example.com/"})
 		require.NoError(t, err)
 	}
@@ -59,31 +59,31 @@ func TestWebhooks_limits(t *testing.T) {
 	require.NoError(t, err)
 	page, err := e.Webhooks(t.Context(), "acme")
 	require.NoError(t, err)
-	require.Len(t, page.Data, mostEndpoints)
+	require.Len(t, page.Data, maxWebhooks)
 	require.NoError(t, e.DeleteWebhook(t.Context(), "acme", page.Data[0].ID))
 	require.Equal(t, task.NotFound, task.AsError(e.DeleteWebhook(t.Context(), "acme", page.Data[0].ID)).Code)
 }
 
-func TestNotice(t *testing.T) {
+func TestStoreNotice(t *testing.T) {
 	t.Parallel()
-	e := keeper(t, false)
+	e := newBucketEngine(t, false)
 	facts := record.Facts{ID: "task_x", BodyHash: "0123456789abcdef0"}
-	key, err := e.notice(t.Context(), draft(nil), facts)
+	key, err := e.storeNotice(t.Context(), draft(nil), facts)
 	require.NoError(t, err)
-	require.Empty(t, key, "nobody wants to hear, so nothing is started")
-	_, err = e.notice(t.Context(), draft(func(d *task.Draft) { d.Email = "ops@example.com" }), facts)
+	require.Empty(t, key, "without receivers nothing is stored")
+	_, err = e.storeNotice(t.Context(), draft(func(d *task.Draft) { d.Email = "ops@example.com" }), facts)
 	require.ErrorContains(t, err, "smtp.host")
-	borrowed := draft(func(d *task.Draft) {
+	unknownSecret := draft(func(d *task.Draft) {
 		d.Webhook = &task.Webhook{URL: "https://example.com/", Secret: "wh_aaaaaaaaaaaaaaaaaaaaaaaaaa"}
 	})
-	_, err = e.notice(t.Context(), borrowed, facts)
+	_, err = e.storeNotice(t.Context(), unknownSecret, facts)
 	require.Equal(t, "/webhook/secret", task.AsError(err).Errors[0].Pointer)
 
-	one, err := e.AddWebhook(t.Context(), "acme", task.Webhook{URL: "https://example.com/"})
+	webhook, err := e.AddWebhook(t.Context(), "acme", task.Webhook{URL: "https://example.com/"})
 	require.NoError(t, err)
-	key, err = e.notice(t.Context(), draft(nil), facts)
+	key, err = e.storeNotice(t.Context(), draft(nil), facts)
 	require.NoError(t, err)
 	var kept storage.Notice
 	require.NoError(t, e.Bucket.GetJSON(t.Context(), key, &kept))
-	require.Equal(t, []string{one.ID}, kept.Endpoints)
+	require.Equal(t, []string{webhook.ID}, kept.Endpoints)
 }

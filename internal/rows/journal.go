@@ -36,7 +36,7 @@ type Journal struct {
 	Pace *Pace
 
 	store  Store
-	name   string // name prefix of its own segments
+	name   string // name prefix of this journal's segments
 	broken int
 
 	mu      sync.Mutex

@@ -16,7 +16,7 @@ type Shard struct {
 	End   int64 `json:"end"` // byte range [Start, End) in the file
 }
 
-// Size limits a shard. A single row over the limit forms a shard of its own.
+// Size limits a shard. A single row over the limit forms a separate shard.
 type Size struct {
 	Rows  int
 	Bytes int64

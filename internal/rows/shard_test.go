@@ -94,7 +94,7 @@ func TestTail(t *testing.T) {
 	require.Empty(t, rows.Tail(nil, rows.Size{Rows: 1}, 1))
 }
 
-// lines generates a JSONL file while it is read, without memory of its own.
+// lines generates a JSONL file while it is read, without storing it.
 type lines struct {
 	left, n int
 	text    string

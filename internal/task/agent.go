@@ -8,44 +8,44 @@ import (
 
 // AgentInput is the input of the kind agent.
 type AgentInput struct {
-	Goal         string         `json:"goal" jsonschema:"minLength=1,maxLength=20000,description=what is to be done\\, in words"`
-	Tools        []ToolSpec     `json:"tools,omitempty" jsonschema:"maxItems=64,description=what the agent may use"`
-	Documents    []Document     `json:"documents,omitempty" jsonschema:"maxItems=100,description=what the agent may search in"`
-	OutputSchema map[string]any `json:"output_schema,omitempty" jsonschema:"description=a JSON Schema that the result must be valid by; without one the result is a report in Markdown"`
-	MaxSteps     int            `json:"max_steps,omitempty" jsonschema:"minimum=1,maximum=1000,default=30,description=the most turns of the model"`
-	MaxToolCalls int            `json:"max_tool_calls,omitempty" jsonschema:"minimum=1,maximum=5000,default=100,description=the most tool calls"`
-	AnswerWithin int            `json:"answer_within,omitempty" jsonschema:"minimum=1,maximum=2592000,default=86400,description=how long a person has for an approval or an answer\\, in seconds; then the agent goes on without"`
+	Goal         string         `json:"goal" jsonschema:"minLength=1,maxLength=20000,description=the goal\\, in words"`
+	Tools        []ToolSpec     `json:"tools,omitempty" jsonschema:"maxItems=64,description=tools that the agent may use"`
+	Documents    []Document     `json:"documents,omitempty" jsonschema:"maxItems=100,description=documents that the agent may search"`
+	OutputSchema map[string]any `json:"output_schema,omitempty" jsonschema:"description=JSON Schema of the result; by default the result is a report in Markdown"`
+	MaxSteps     int            `json:"max_steps,omitempty" jsonschema:"minimum=1,maximum=1000,default=30,description=maximum number of turns of the model"`
+	MaxToolCalls int            `json:"max_tool_calls,omitempty" jsonschema:"minimum=1,maximum=5000,default=100,description=maximum number of tool calls"`
+	AnswerWithin int            `json:"answer_within,omitempty" jsonschema:"minimum=1,maximum=2592000,default=86400,description=time for an approval or an answer\\, in seconds; afterwards the agent continues without it"`
 }
 
-// ToolSpec names a tool, or a server of tools. Exactly one of its first four is set.
+// ToolSpec names a tool or an MCP server. Exactly one of the first four fields is set.
 type ToolSpec struct {
-	Builtin    string    `json:"builtin,omitempty" jsonschema:"oneof_required=builtin,enum=fetch,enum=search,enum=calculator,enum=time,enum=write_artifact,enum=run_task,enum=ask_user,description=a tool that longhaul brings along"`
-	HTTP       *HTTPTool `json:"http,omitempty" jsonschema:"oneof_required=http,description=a tool that is a call to an address"`
+	Builtin    string    `json:"builtin,omitempty" jsonschema:"oneof_required=builtin,enum=fetch,enum=search,enum=calculator,enum=time,enum=write_artifact,enum=run_task,enum=ask_user,description=built-in tool"`
+	HTTP       *HTTPTool `json:"http,omitempty" jsonschema:"oneof_required=http,description=tool that sends an HTTP request"`
 	Configured string    `json:"configured,omitempty" jsonschema:"oneof_required=configured,maxLength=64,description=the name of an HTTP tool in the configuration"`
 	MCP        string    `json:"mcp,omitempty" jsonschema:"oneof_required=mcp,maxLength=64,description=the name of an MCP server in the configuration"`
-	Only       []string  `json:"only,omitempty" jsonschema:"maxItems=64,description=of an MCP server\\, only these tools"`
-	Approval   Approval  `json:"approval,omitempty" jsonschema:"enum=always,enum=never,enum=policy,default=policy,description=whether a person must approve each call; by policy those that may change something"`
+	Only       []string  `json:"only,omitempty" jsonschema:"maxItems=64,description=tools of the MCP server; by default all"`
+	Approval   Approval  `json:"approval,omitempty" jsonschema:"enum=always,enum=never,enum=policy,default=policy,description=whether a person must approve each call; policy requires it for calls that may change something"`
 }
 
-// Approval says when a tool call must be approved.
+// Approval says when a tool call needs an approval.
 type Approval string
 
-// The approvals. By policy a call is asked about when it may change something: HTTP methods other than GET and
-// HEAD, and tools of MCP servers that are not said to only read.
+// The approvals. ByPolicy requires approval for calls that may change something: HTTP methods other than GET and HEAD,
+// and MCP tools that are not declared read-only.
 const (
 	Always   Approval = "always"
 	Never    Approval = "never"
 	ByPolicy Approval = "policy"
 )
 
-// HTTPTool is a tool that is a call to an address.
+// HTTPTool is a tool that sends an HTTP request.
 type HTTPTool struct {
-	Name        string            `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-]{1\\,64}$,description=what the model calls it"`
-	Description string            `json:"description" jsonschema:"minLength=1,maxLength=2000,description=what it is good for\\, for the model"`
-	Parameters  map[string]any    `json:"parameters,omitempty" jsonschema:"description=a JSON Schema of its arguments; without one it takes none"`
+	Name        string            `json:"name" jsonschema:"pattern=^[A-Za-z0-9_-]{1\\,64}$,description=name of the tool for the model"`
+	Description string            `json:"description" jsonschema:"minLength=1,maxLength=2000,description=purpose of the tool\\, for the model"`
+	Parameters  map[string]any    `json:"parameters,omitempty" jsonschema:"description=JSON Schema of the arguments; by default no arguments"`
 	Method      string            `json:"method,omitempty" jsonschema:"enum=GET,enum=HEAD,enum=POST,enum=PUT,enum=PATCH,enum=DELETE,default=GET"`
-	URL         string            `json:"url" jsonschema:"pattern=^https?://,maxLength=2048,description=the address; {name} is replaced by that argument\\, and what is left goes into the query or a JSON body"`
-	Headers     map[string]string `json:"headers,omitempty" jsonschema:"description=headers to send; {{secret:NAME}} in a value is replaced by that secret of the configuration\\, where it may be sent"`
+	URL         string            `json:"url" jsonschema:"pattern=^https?://,maxLength=2048,description=address; {name} is replaced by the argument\\, other arguments go into the query or a JSON body"`
+	Headers     map[string]string `json:"headers,omitempty" jsonschema:"description=request headers; {{secret:NAME}} in a value is replaced by a secret of the configuration\\, if the host may receive it"`
 }
 
 // Normalize fills in the defaults.
@@ -55,37 +55,37 @@ func (in *AgentInput) Normalize() {
 	in.AnswerWithin = cmp.Or(in.AnswerWithin, 24*60*60)
 }
 
-// FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
+// FileIDs returns the uploaded files in the input, by JSON Pointer.
 func (in *AgentInput) FileIDs() map[string]string { return FileIDs(in.Documents) }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *AgentInput) Headline() string { return Brief(in.Goal) }
 
-// InputRequest is something that a task needs a person for.
+// InputRequest is a question or an approval that a task needs from a person.
 type InputRequest struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind" enum:"approval,question"`
-	Tool      string          `json:"tool,omitempty" doc:"the tool that is to be called"`
-	Arguments json.RawMessage `json:"arguments,omitempty" doc:"the arguments of that very call"`
+	Tool      string          `json:"tool,omitempty" doc:"tool to be called"`
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"arguments of the call"`
 	Question  string          `json:"question,omitempty"`
-	Choices   []string        `json:"choices,omitempty" doc:"answers to choose from, if they were given"`
+	Choices   []string        `json:"choices,omitempty" doc:"possible answers, if limited"`
 	CreatedAt time.Time       `json:"created_at"`
-	ExpiresAt time.Time       `json:"expires_at" doc:"then the task goes on without"`
+	ExpiresAt time.Time       `json:"expires_at" doc:"when the task continues without an answer"`
 }
 
-// Reply is what a person says to a task: an answer to an InputRequest, or a message of its own accord.
+// Reply is a person's reply to an InputRequest, or a message to the task.
 type Reply struct {
 	Request   string          `json:"request,omitempty"`   // id of the InputRequest; "" for a message
-	Action    Action          `json:"action"`              // what is done with the request
-	Reason    string          `json:"reason,omitempty"`    // why it is denied, for the model
-	Arguments json.RawMessage `json:"arguments,omitempty"` // instead of those that were asked about
-	Text      string          `json:"text,omitempty"`      // the answer, or the message
+	Action    Action          `json:"action"`              // the decision
+	Reason    string          `json:"reason,omitempty"`    // reason of a denial, for the model
+	Arguments json.RawMessage `json:"arguments,omitempty"` // replace the requested arguments
+	Text      string          `json:"text,omitempty"`      // answer or message
 }
 
-// Action is what a person does with an InputRequest.
+// Action is the decision on an InputRequest.
 type Action string
 
-// The actions. Expire is the clock's.
+// The actions. Expire is set when InputRequest.ExpiresAt has passed.
 const (
 	Approve Action = "approve"
 	Deny    Action = "deny"

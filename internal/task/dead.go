@@ -7,68 +7,68 @@ import (
 	"time"
 )
 
-// DeadLetter is a task that failed for good, or some of whose items did, and that waits for a person: to run it again once its cause is mended, or
-// to let it go. Its id is the task's.
+// DeadLetter is a task that failed, completely or in some items, and waits for a person to replay or discard it. Its
+// id is the id of the task.
 type DeadLetter struct {
-	ID       string            `json:"id" doc:"the task's"`
+	ID       string            `json:"id" doc:"id of the task"`
 	Object   string            `json:"object" enum:"dead_letter"`
 	Status   DeadStatus        `json:"status" enum:"open,replayed,discarded"`
 	Kind     string            `json:"kind"`
-	Headline string            `json:"headline" doc:"what it was about, in a line"`
+	Headline string            `json:"headline" doc:"description in one line"`
 	Labels   map[string]string `json:"labels"`
 	Model    string            `json:"model,omitempty"`
-	At       time.Time         `json:"at" doc:"when it ended"`
+	At       time.Time         `json:"at" doc:"end of the task"`
 	Outcome  Outcome           `json:"outcome"`
 	Counts   Counts            `json:"counts"`
-	Usage    Usage             `json:"usage" doc:"what it cost"`
-	Error    *Error            `json:"error" doc:"why the task failed; null when only some of its items did"`
-	Failures []Failure         `json:"failures" doc:"what went wrong, the most frequent first"`
-	Cause    string            `json:"cause" doc:"the likely cause of the most frequent failure, in plain words"`
-	Fix      string            `json:"fix" doc:"what mends it"`
-	Replay   ReplayCall        `json:"replay" doc:"the call that runs it again"`
-	ReplayOf string            `json:"replay_of,omitempty" doc:"the task that this one was a replay of"`
-	Replays  []ReplayNote      `json:"replays" doc:"the replays of it so far"`
-	Reason   string            `json:"reason,omitempty" doc:"why it was discarded"`
+	Usage    Usage             `json:"usage" doc:"usage and cost of the task"`
+	Error    *Error            `json:"error" doc:"error of the task; null if only some items failed"`
+	Failures []Failure         `json:"failures" doc:"failures, most frequent first"`
+	Cause    string            `json:"cause" doc:"likely cause of the most frequent failure"`
+	Fix      string            `json:"fix" doc:"how to fix it"`
+	Replay   ReplayCall        `json:"replay" doc:"request that replays the task"`
+	ReplayOf string            `json:"replay_of,omitempty" doc:"id of the replayed task"`
+	Replays  []ReplayNote      `json:"replays" doc:"replays so far"`
+	Reason   string            `json:"reason,omitempty" doc:"reason for discarding it"`
 }
 
-// DeadStatus says what became of a dead letter.
+// DeadStatus is the status of a dead letter.
 type DeadStatus string
 
-// A dead letter is open until a person deals with it.
+// A dead letter is open until it is replayed or discarded.
 const (
 	DeadOpen      DeadStatus = "open"
 	DeadReplayed  DeadStatus = "replayed"
 	DeadDiscarded DeadStatus = "discarded"
 )
 
-// Failure is one way in which a task or its items failed. Those with one fingerprint have the same kind, step, error and provider, and so most
-// likely the same cause.
+// Failure groups failures of a task or its items. Failures with one fingerprint have the same kind, step, error and
+// provider, and so most likely the same cause.
 type Failure struct {
 	Fingerprint string      `json:"fingerprint"`
 	Step        string      `json:"step"`
 	Code        Code        `json:"code"`
 	Provider    string      `json:"provider,omitempty"`
-	Count       int         `json:"count" doc:"items that failed in this way; 1 for a task without items"`
-	Example     FailedItem  `json:"example" doc:"the first of them"`
+	Count       int         `json:"count" doc:"number of failed items; 1 for a task without items"`
+	Example     FailedItem  `json:"example" doc:"the first failed item"`
 	Tries       []FailedTry `json:"tries,omitempty" doc:"the last failed calls of the example"`
 }
 
 // FailedItem is an item that failed.
 type FailedItem struct {
-	Index *int   `json:"index" doc:"its place in the input; null for the task as a whole"`
+	Index *int   `json:"index" doc:"position in the input, from 0; null for the whole task"`
 	Name  string `json:"name,omitempty"`
 	Error *Error `json:"error"`
 }
 
-// FailedTry is one provider call that failed.
+// FailedTry is a failed provider call.
 type FailedTry struct {
 	At     time.Time `json:"at"`
 	Code   Code      `json:"code"`
-	Said   string    `json:"said" doc:"what the provider said"`
-	Target string    `json:"target,omitempty" doc:"who was asked: provider/model"`
+	Said   string    `json:"said" doc:"message of the provider"`
+	Target string    `json:"target,omitempty" doc:"provider/model of the call"`
 }
 
-// ReplayCall is the exact call that runs a task again.
+// ReplayCall is the HTTP request that replays a task.
 type ReplayCall struct {
 	Method string `json:"method"`
 	Path   string `json:"path"`
@@ -79,10 +79,10 @@ type ReplayCall struct {
 type ReplayNote struct {
 	TaskID string    `json:"task_id"`
 	At     time.Time `json:"at"`
-	By     string    `json:"by,omitempty" doc:"the task of the bulk replay that it belongs to"`
+	By     string    `json:"by,omitempty" doc:"id of the bulk replay"`
 }
 
-// DeadGroup is all open dead letters with one fingerprint.
+// DeadGroup groups the open dead letters with one fingerprint.
 type DeadGroup struct {
 	Fingerprint string    `json:"fingerprint"`
 	Kind        string    `json:"kind"`
@@ -95,7 +95,7 @@ type DeadGroup struct {
 	LastSeen    time.Time `json:"last_seen"`
 	Cause       string    `json:"cause"`
 	Fix         string    `json:"fix"`
-	Example     string    `json:"example" doc:"the id of the newest of them"`
+	Example     string    `json:"example" doc:"id of the newest dead letter"`
 }
 
 // DeadFilter narrows a list of dead letters. Zero values do not filter.
@@ -107,16 +107,16 @@ type DeadFilter struct {
 	Limit       int
 }
 
-// Fingerprint is the same for failures that most likely have the same cause.
+// Fingerprint identifies failures that most likely have the same cause.
 func Fingerprint(kind, step string, code Code, provider string) string {
 	sum := sha256.Sum256([]byte(kind + "\x00" + step + "\x00" + string(code) + "\x00" + provider))
 	return hex.EncodeToString(sum[:6])
 }
 
-// mostFailures is how many ways of failing a task tells apart.
+// mostFailures is the maximum number of failure groups per task.
 const mostFailures = 20
 
-// CountFailure adds a failed item to the failures of its task.
+// CountFailure adds a failed item to the failures of a task.
 func CountFailure(all []Failure, failed FailedItem) []Failure {
 	f := Failure{Step: failed.Error.Step, Code: failed.Error.Code, Count: 1, Example: failed, Tries: failed.Error.Tries}
 	if p := failed.Error.Provider; p != nil {
@@ -134,13 +134,13 @@ func CountFailure(all []Failure, failed FailedItem) []Failure {
 	return all
 }
 
-// Match reports whether a dead letter is of a kind and a group; "" is any.
+// Match reports whether a dead letter has a kind and a fingerprint; "" matches all.
 func (d *DeadLetter) Match(kind, fingerprint string) bool {
 	is := func(f Failure) bool { return f.Fingerprint == fingerprint }
 	return (kind == "" || d.Kind == kind) && (fingerprint == "" || slices.ContainsFunc(d.Failures, is))
 }
 
-// Replayed notes a replay, once.
+// Replayed records a replay. It is idempotent.
 func (d *DeadLetter) Replayed(n ReplayNote) {
 	d.Status = DeadReplayed
 	if !d.ReplayedBy(n.TaskID) {
@@ -148,7 +148,7 @@ func (d *DeadLetter) Replayed(n ReplayNote) {
 	}
 }
 
-// ReplayedBy reports whether a task is one of its replays.
+// ReplayedBy reports whether a task is a replay of the dead letter.
 func (d *DeadLetter) ReplayedBy(id string) bool {
 	return slices.ContainsFunc(d.Replays, func(known ReplayNote) bool { return known.TaskID == id })
 }

@@ -7,9 +7,8 @@ import (
 	"net/http"
 )
 
-// Error is a problem as RFC 9457 describes one. The same object is an HTTP error body, the error
-// of a task and the error of an item. Everything in it may be shown to the tenant; the cause, for
-// the log alone, is kept by Because and never marshalled.
+// Error is a problem as defined by RFC 9457. It is the body of HTTP errors and the error of tasks and items. All of it
+// may be shown to the tenant; the cause is only for the log and never marshalled, see Because.
 type Error struct {
 	Type      string       `json:"type"`
 	Code      Code         `json:"code"`
@@ -21,28 +20,28 @@ type Error struct {
 	Attempts  int          `json:"attempts,omitempty"`
 	Provider  *Provider    `json:"provider,omitempty"`
 	Errors    []FieldError `json:"errors,omitempty"`
-	Tries     []FailedTry  `json:"tries,omitempty" doc:"the last of the calls that failed"`
+	Tries     []FailedTry  `json:"tries,omitempty" doc:"the last failed calls"`
 	cause     error
 }
 
-// Provider names the model provider's side of an error.
+// Provider describes the response of the model provider.
 type Provider struct {
 	Name      string `json:"name"`
-	Status    int    `json:"status,omitempty"` // HTTP status; 0 when no answer came
-	Code      string `json:"code,omitempty"`   // the provider's own
+	Status    int    `json:"status,omitempty"` // HTTP status; 0 without response
+	Code      string `json:"code,omitempty"`   // the provider's error code
 	RequestID string `json:"request_id,omitempty"`
 }
 
-// FieldError points at one place of a refused body.
+// FieldError is an error at one position of a refused body.
 type FieldError struct {
 	Pointer string `json:"pointer"` // JSON Pointer into the body, such as /input/documents/0/url
 	Detail  string `json:"detail"`
 }
 
-// Code is the closed set of what can go wrong.
+// Code identifies an error. The set is closed.
 type Code string
 
-// What a request can get wrong, or meet.
+// Errors of requests.
 const (
 	BadRequest   Code = "bad_request"
 	Unauthorized Code = "unauthorized"
@@ -62,117 +61,117 @@ const (
 	Unavailable  Code = "unavailable"
 )
 
-// What can be wrong with a document. None of these costs a model call.
+// Errors of documents. They cause no model call.
 const (
-	RowInvalid          Code = "row_invalid"          // of a file of rows, a row that cannot be used
-	DocumentEmpty       Code = "document_empty"       // zero bytes, or nothing but white space
-	NoText              Code = "no_extractable_text"  // scanned pages: it needs OCR
-	GarbledText         Code = "garbled_text"         // fonts that do not say what their glyphs mean
+	RowInvalid          Code = "row_invalid"          // an invalid row in a file of rows
+	DocumentEmpty       Code = "document_empty"       // zero bytes, or only white space
+	NoText              Code = "no_extractable_text"  // scanned pages that need OCR
+	GarbledText         Code = "garbled_text"         // fonts without a mapping to characters
 	PasswordRequired    Code = "password_required"    // encrypted
-	DocumentBroken      Code = "document_broken"      // not what it claims to be
-	DocumentUnsupported Code = "document_unsupported" // a format longhaul does not read
-	DocumentTooLarge    Code = "document_too_large"   // over a size limit, which the detail names
+	DocumentBroken      Code = "document_broken"      // damaged, or not in the declared format
+	DocumentUnsupported Code = "document_unsupported" // unsupported format
+	DocumentTooLarge    Code = "document_too_large"   // over the size limit named in the detail
 	DocumentTooComplex  Code = "document_too_complex" // took too long, or too much memory, to read
 	FetchBlocked        Code = "fetch_blocked"        // the address is not public
-	FetchFailed         Code = "fetch_failed"         // the server did not give it
+	FetchFailed         Code = "fetch_failed"         // the server did not return the document
 )
 
-// What can be wrong with a model call.
+// Errors of model calls.
 const (
-	ModelAuth        Code = "model_auth"              // key refused
-	ModelQuota       Code = "model_quota_exhausted"   // no money or quota left
+	ModelAuth        Code = "model_auth"              // API key refused
+	ModelQuota       Code = "model_quota_exhausted"   // no credit or quota left
 	ModelUnknown     Code = "model_not_found"         // no such model
-	ModelRefused     Code = "model_request_refused"   // the provider calls the request bad
-	ContentFiltered  Code = "content_filtered"        // refused for its content
-	ContextExceeded  Code = "context_length_exceeded" // prompt longer than the model takes
-	RateLimited      Code = "rate_limited"            // asked to come back later
-	ModelUnavailable Code = "model_unavailable"       // overloaded, unreachable or broken
-	AnswerIncomplete Code = "answer_incomplete"       // cut before its end
-	BadResponse      Code = "bad_response"            // not an answer
+	ModelRefused     Code = "model_request_refused"   // request rejected by the provider
+	ContentFiltered  Code = "content_filtered"        // content refused by the provider
+	ContextExceeded  Code = "context_length_exceeded" // prompt over the context length
+	RateLimited      Code = "rate_limited"            // rate limit of the provider
+	ModelUnavailable Code = "model_unavailable"       // overloaded, unreachable or failing
+	AnswerIncomplete Code = "answer_incomplete"       // truncated answer
+	BadResponse      Code = "bad_response"            // invalid response
 )
 
-// What can become of a job at a provider, beside what can be wrong with a call.
+// Errors of jobs at a provider, in addition to the errors of calls.
 const (
-	SubmissionUnknown Code = "submission_unknown" // it may have been started, and nobody can tell: a person decides
-	RenderFailed      Code = "render_failed"      // it was started, and gave nothing
+	SubmissionUnknown Code = "submission_unknown" // the job may have been started; a person must decide
+	RenderFailed      Code = "render_failed"      // the job was started and produced no video
 )
 
-// How a task can end without what was asked for.
+// Errors of tasks that end early.
 const (
 	DeadlineExceeded Code = "deadline_exceeded"
 	BudgetExceeded   Code = "budget_exceeded"
 	TaskCancelled    Code = "cancelled"
 	AllItemsFailed   Code = "all_items_failed"
-	Terminated       Code = "terminated"    // ended from outside, in Temporal itself
-	CanaryFailed     Code = "canary_failed" // of a bulk replay, one of the first failed again
+	Terminated       Code = "terminated"    // terminated in Temporal
+	CanaryFailed     Code = "canary_failed" // one of the first replays of a bulk replay failed again
 )
 
-// codes gives each code its title, its HTTP status, and whether trying again may help.
+// codes maps each code to its title, HTTP status, and whether a retry may help.
 var codes = map[Code]struct {
 	title     string
 	status    int
 	retryable bool
 }{
-	BadRequest:   {"The request is not well-formed", http.StatusBadRequest, false},
-	Unauthorized: {"A valid API key is needed", http.StatusUnauthorized, false},
-	Forbidden:    {"This may not be done from there", http.StatusForbidden, false},
-	NotFound:     {"There is no such thing", http.StatusNotFound, false},
-	NotAllowed:   {"This address does not take that method", http.StatusMethodNotAllowed, false},
-	TooSlow:      {"The request came too slowly", http.StatusRequestTimeout, true},
-	NotReady:     {"Not there yet", http.StatusConflict, true},
-	Conflict:     {"The state does not allow this", http.StatusConflict, false},
-	Gone:         {"It was there and has been removed", http.StatusGone, false},
-	TooLarge:     {"The request is too large", http.StatusRequestEntityTooLarge, false},
-	WrongMedia:   {"This content type is not understood", http.StatusUnsupportedMediaType, false},
-	Invalid:      {"The request is not valid", http.StatusUnprocessableEntity, false},
-	KeyReused:    {"The idempotency key belongs to another request", http.StatusUnprocessableEntity, false},
+	BadRequest:   {"Malformed request", http.StatusBadRequest, false},
+	Unauthorized: {"Missing or invalid API key", http.StatusUnauthorized, false},
+	Forbidden:    {"Forbidden request", http.StatusForbidden, false},
+	NotFound:     {"Resource not found", http.StatusNotFound, false},
+	NotAllowed:   {"Method not allowed", http.StatusMethodNotAllowed, false},
+	TooSlow:      {"Request timeout", http.StatusRequestTimeout, true},
+	NotReady:     {"Resource not ready", http.StatusConflict, true},
+	Conflict:     {"Conflict with the current state", http.StatusConflict, false},
+	Gone:         {"Resource removed", http.StatusGone, false},
+	TooLarge:     {"Request too large", http.StatusRequestEntityTooLarge, false},
+	WrongMedia:   {"Unsupported content type", http.StatusUnsupportedMediaType, false},
+	Invalid:      {"Invalid request", http.StatusUnprocessableEntity, false},
+	KeyReused:    {"Reused idempotency key", http.StatusUnprocessableEntity, false},
 	TooMany:      {"Too many requests", http.StatusTooManyRequests, true},
-	Internal:     {"Something went wrong on our side", http.StatusInternalServerError, true},
-	Unavailable:  {"The service cannot answer at the moment", http.StatusServiceUnavailable, true},
+	Internal:     {"Internal error", http.StatusInternalServerError, true},
+	Unavailable:  {"Service unavailable", http.StatusServiceUnavailable, true},
 
-	RowInvalid:          {"The row cannot be used", http.StatusUnprocessableEntity, false},
-	DocumentEmpty:       {"The document is empty", http.StatusUnprocessableEntity, false},
-	NoText:              {"The document has no text in it", http.StatusUnprocessableEntity, false},
-	GarbledText:         {"The document's text cannot be read", http.StatusUnprocessableEntity, false},
-	PasswordRequired:    {"The document is encrypted", http.StatusUnprocessableEntity, false},
-	DocumentBroken:      {"The document is damaged", http.StatusUnprocessableEntity, false},
-	DocumentUnsupported: {"The document's format is not supported", http.StatusUnprocessableEntity, false},
-	DocumentTooLarge:    {"The document is too large", http.StatusUnprocessableEntity, false},
-	DocumentTooComplex:  {"The document is too complex to read", http.StatusUnprocessableEntity, false},
-	FetchBlocked:        {"The address may not be fetched", http.StatusUnprocessableEntity, false},
-	FetchFailed:         {"The address could not be fetched", http.StatusBadGateway, true},
+	RowInvalid:          {"Invalid row", http.StatusUnprocessableEntity, false},
+	DocumentEmpty:       {"Empty document", http.StatusUnprocessableEntity, false},
+	NoText:              {"Document without text", http.StatusUnprocessableEntity, false},
+	GarbledText:         {"Unreadable document text", http.StatusUnprocessableEntity, false},
+	PasswordRequired:    {"Encrypted document", http.StatusUnprocessableEntity, false},
+	DocumentBroken:      {"Damaged document", http.StatusUnprocessableEntity, false},
+	DocumentUnsupported: {"Unsupported document format", http.StatusUnprocessableEntity, false},
+	DocumentTooLarge:    {"Document too large", http.StatusUnprocessableEntity, false},
+	DocumentTooComplex:  {"Document too complex", http.StatusUnprocessableEntity, false},
+	FetchBlocked:        {"Blocked address", http.StatusUnprocessableEntity, false},
+	FetchFailed:         {"Failed download", http.StatusBadGateway, true},
 
-	ModelAuth:        {"The model provider refuses our key", http.StatusBadGateway, false},
-	ModelQuota:       {"The model provider's account is used up", http.StatusBadGateway, false},
-	ModelUnknown:     {"The model does not exist", http.StatusBadGateway, false},
-	ModelRefused:     {"The model provider refuses the request", http.StatusBadGateway, false},
-	ContentFiltered:  {"The model provider refuses the content", http.StatusBadGateway, false},
-	ContextExceeded:  {"The text is too long for the model", http.StatusBadGateway, false},
-	RateLimited:      {"The model provider asks to wait", http.StatusBadGateway, true},
-	ModelUnavailable: {"The model provider does not answer", http.StatusBadGateway, true},
-	AnswerIncomplete: {"The model's answer is not complete", http.StatusBadGateway, true},
-	BadResponse:      {"The model's answer is not an answer", http.StatusBadGateway, true},
+	ModelAuth:        {"API key refused by the model provider", http.StatusBadGateway, false},
+	ModelQuota:       {"Exhausted quota at the model provider", http.StatusBadGateway, false},
+	ModelUnknown:     {"Unknown model", http.StatusBadGateway, false},
+	ModelRefused:     {"Request refused by the model provider", http.StatusBadGateway, false},
+	ContentFiltered:  {"Content refused by the model provider", http.StatusBadGateway, false},
+	ContextExceeded:  {"Text too long for the model", http.StatusBadGateway, false},
+	RateLimited:      {"Rate limit of the model provider", http.StatusBadGateway, true},
+	ModelUnavailable: {"Model provider unavailable", http.StatusBadGateway, true},
+	AnswerIncomplete: {"Incomplete response from the model", http.StatusBadGateway, true},
+	BadResponse:      {"Invalid response from the model", http.StatusBadGateway, true},
 
-	SubmissionUnknown: {"It is not known whether the provider has the job", http.StatusBadGateway, false},
-	RenderFailed:      {"The provider did not render it", http.StatusBadGateway, true},
+	SubmissionUnknown: {"Unknown outcome of the submission", http.StatusBadGateway, false},
+	RenderFailed:      {"Rendering failure", http.StatusBadGateway, true},
 
-	DeadlineExceeded: {"The deadline came first", http.StatusGatewayTimeout, false},
-	BudgetExceeded:   {"The budget is used up", http.StatusPaymentRequired, false},
-	TaskCancelled:    {"The task was cancelled", http.StatusConflict, false},
-	AllItemsFailed:   {"Every item failed", http.StatusUnprocessableEntity, false},
-	CanaryFailed:     {"The first replay failed again", http.StatusConflict, false},
-	Terminated:       {"The task was ended from outside", http.StatusConflict, false},
+	DeadlineExceeded: {"Deadline exceeded", http.StatusGatewayTimeout, false},
+	BudgetExceeded:   {"Budget exceeded", http.StatusPaymentRequired, false},
+	TaskCancelled:    {"Task cancelled", http.StatusConflict, false},
+	AllItemsFailed:   {"Failure of all items", http.StatusUnprocessableEntity, false},
+	CanaryFailed:     {"Failure of the first replays", http.StatusConflict, false},
+	Terminated:       {"Task terminated in Temporal", http.StatusConflict, false},
 }
 
-// At says at which place of the request an error is, as a JSON Pointer. The detail says it too, for who reads nothing else.
+// At adds the JSON Pointer of the erroneous field, to Errors and to the detail.
 func (e *Error) At(pointer string) *Error {
 	e.Errors = []FieldError{{Pointer: pointer, Detail: e.Detail}}
 	e.Detail = pointer + ": " + e.Detail
 	return e
 }
 
-// Unfit refuses a request for one or more places in it: the detail tells the first, and that there are more. A pointer that begins with ? is a
-// query parameter, any other one is a JSON Pointer into the body.
+// Unfit returns the error for a request with one or more invalid fields: the detail names the first and the number of
+// the others. A pointer that begins with ? names a query parameter; other pointers are JSON Pointers into the body.
 func Unfit(found []FieldError) *Error {
 	if len(found) == 0 {
 		return Errorf(Invalid, "the request is not valid")
@@ -185,8 +184,8 @@ func Unfit(found []FieldError) *Error {
 	return err
 }
 
-// Errorf makes an error of a code, with a detail that the tenant may read: what was wrong, the
-// limit or field it met, and the way out.
+// Errorf returns an error of a code. The detail is shown to the tenant: it names the subject, the field or limit, and
+// the way out.
 func Errorf(code Code, format string, args ...any) *Error {
 	info := codes[code]
 	return &Error{
@@ -195,29 +194,28 @@ func Errorf(code Code, format string, args ...any) *Error {
 	}
 }
 
-// Known reports whether a name is one of the codes, and so its message one of ours that may be shown.
+// Known reports whether a name is a code of longhaul, so that its message may be shown.
 func Known(name string) bool {
 	_, ok := codes[Code(name)]
 	return ok
 }
 
-// Because keeps what was behind an error for the log; errors.Is and errors.As see it, readers of
-// the API never do.
+// Because sets the cause. The log, errors.Is and errors.As see it; clients never do.
 func (e *Error) Because(cause error) *Error {
 	e.cause = cause
 	return e
 }
 
-// Error is the sentence for a log line: the detail without the cause.
+// Error returns title and detail, without the cause.
 func (e *Error) Error() string { return e.Title + ": " + e.Detail }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// AsError finds the Error in err. Anything else is Internal with a detail that tells nothing.
+// AsError returns the Error in err. Any other error becomes Internal with a detail that reveals nothing.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return Errorf(Internal, "an unexpected error; it was logged").Because(err)
+	return Errorf(Internal, "an unexpected error occurred; see the log").Because(err)
 }

@@ -5,27 +5,28 @@ import (
 	"net/url"
 )
 
-// Document is one document of an input: exactly one of URL, FileID and Text.
+// Document is a document in an input: exactly one of URL, FileID and Text is set.
 type Document struct {
-	URL    string `json:"url,omitempty" jsonschema:"oneof_required=url,format=uri,pattern=^https?://,maxLength=2048,description=a public address to fetch it from"`
+	URL    string `json:"url,omitempty" jsonschema:"oneof_required=url,format=uri,pattern=^https?://,maxLength=2048,description=public address to download from"`
 	FileID string `json:"file_id,omitempty" jsonschema:"oneof_required=file_id,maxLength=64,description=the id of an uploaded file"`
-	Text   string `json:"text,omitempty" jsonschema:"oneof_required=text,minLength=1,description=the text itself: plain or Markdown"`
-	Name   string `json:"name,omitempty" jsonschema:"maxLength=255,description=what to call it in the result"`
-	// Password is kept in the bucket, with the input and the papers that workers take their documents from, and nowhere else.
-	Password string `json:"password,omitempty" jsonschema:"maxLength=255,description=what opens an encrypted PDF"`
+	Text   string `json:"text,omitempty" jsonschema:"oneof_required=text,minLength=1,description=the text\\, plain or Markdown"`
+	Name   string `json:"name,omitempty" jsonschema:"maxLength=255,description=name in the result"`
+	// Password is stored only in the bucket: in the input, and in the manifests from which workers read their
+	// documents.
+	Password string `json:"password,omitempty" jsonschema:"maxLength=255,description=password of an encrypted PDF"`
 }
 
-// MaxDocuments is the most documents one task takes: beyond it the plan and the item list grow
-// past what one page or one workflow should carry.
+// MaxDocuments is the maximum number of documents of a task; beyond it plan and item list exceed a page and a
+// workflow.
 const MaxDocuments = 5000
 
 // SummaryInput is the input of the kind summary.
 type SummaryInput struct {
-	Documents    []Document `json:"documents" jsonschema:"minItems=1,maxItems=5000,description=what to summarise: each document gets a summary of its own"`
-	Instructions string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=what to look for and how to write"`
-	Language     string     `json:"language,omitempty" jsonschema:"maxLength=64,description=the language to write in; by default that of each document"`
-	Words        int        `json:"words,omitempty" jsonschema:"minimum=20,maximum=2000,default=300,description=the most words of a summary"`
-	Digest       bool       `json:"digest,omitempty" jsonschema:"default=false,description=whether to write one summary over all documents as well"`
+	Documents    []Document `json:"documents" jsonschema:"minItems=1,maxItems=5000,description=documents to summarise: one summary per document"`
+	Instructions string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=focus and style of the summaries"`
+	Language     string     `json:"language,omitempty" jsonschema:"maxLength=64,description=language of the summaries; by default the language of each document"`
+	Words        int        `json:"words,omitempty" jsonschema:"minimum=20,maximum=2000,default=300,description=maximum number of words of a summary"`
+	Digest       bool       `json:"digest,omitempty" jsonschema:"default=false,description=whether to also write a summary of all documents"`
 }
 
 // Normalize fills in the defaults.
@@ -35,7 +36,7 @@ func (in *SummaryInput) Normalize() {
 	}
 }
 
-// FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
+// FileIDs returns the uploaded files in the input, by JSON Pointer.
 func (in *SummaryInput) FileIDs() map[string]string {
 	return FileIDs(in.Documents)
 }
@@ -51,10 +52,10 @@ func FileIDs(documents []Document) map[string]string {
 	return ids
 }
 
-// Items is how many there will be: each of the documents is one.
+// Items returns the number of items: one per document.
 func (in *SummaryInput) Items() int { return len(in.Documents) }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *SummaryInput) Headline() string {
 	first := Brief(in.Documents[0].Label(0))
 	if n := len(in.Documents); n > 1 {
@@ -63,7 +64,7 @@ func (in *SummaryInput) Headline() string {
 	return "Summarise " + first
 }
 
-// Label is what to call the document at an index before it has been read.
+// Label returns the name of the document at an index before it has been read.
 func (d Document) Label(index int) string {
 	switch {
 	case d.Name != "":
@@ -75,17 +76,16 @@ func (d Document) Label(index int) string {
 	}
 }
 
-// Brief cuts a name to what a summary in Temporal's pages can hold: 400 bytes there, with what else
-// stands in the line.
+// Brief shortens a name for Temporal's workflow summary, which is limited to 400 bytes.
 func Brief(name string) string {
-	const most = 60 // characters, of up to four bytes
+	const most = 60 // characters of up to four bytes
 	if runes := []rune(name); len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}
 	return name
 }
 
-// withoutSecrets keeps of an address what may be shown: no user, query or fragment.
+// withoutSecrets returns an address without user, query and fragment.
 func withoutSecrets(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

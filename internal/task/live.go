@@ -2,29 +2,29 @@ package task
 
 import "context"
 
-// Feed gives the news of tasks, one after the other. A reader that is slow misses states in between, never the newest.
+// Feed delivers news about tasks in order. A slow reader misses intermediate states, never the newest.
 type Feed interface {
-	// Next waits for the next news. It is io.EOF after the end of what is told of, and ctx's error when that ends
-	// first: then it may be called again. It is for one caller at a time.
+	// Next waits for the next news. It returns io.EOF after the end of the tasks, or ctx.Err(); after the latter it
+	// may be called again. It must not be called concurrently.
 	Next(ctx context.Context) (News, error)
-	// Close lets go of what the feed follows.
+	// Close releases the resources of the feed.
 	Close()
 }
 
-// News is what a live reader is told: a task as it stands now, or more of a text that is being written. A task whose
-// Quiet is set stands at a revision that was told before: only what it waits for, or tries again, is new.
+// News is an update for a live reader: the current state of a task, or more of a text being written. With Quiet set,
+// the revision is unchanged: only what the task waits for or retries is new.
 type News struct {
 	Task  *Task
 	Text  *Text
 	Quiet bool
-	Mark  int64 // how far a feed of many tasks is, to go on from
+	Mark  int64 // position in a feed of many tasks, from which it can continue
 }
 
-// Text is a part of what a model is writing at the moment. A reader puts it behind the parts before, or, where Offset
-// is 0, in place of them: the call is another one, is made again, or the reader has just come.
+// Text is a part of the text that a model is writing. A reader appends it; with Offset 0 it replaces the earlier
+// parts, because the call is new or retried, or the reader has just connected.
 type Text struct {
-	Item    *int   `json:"item" doc:"index of the item that it will be the result of; null where it is of the task"`
+	Item    *int   `json:"item" doc:"index of the item; null for the result of the task"`
 	Offset  int    `json:"offset" doc:"bytes of the text before this part"`
 	Text    string `json:"text"`
-	Restart bool   `json:"restart,omitempty" doc:"the text before is void"`
+	Restart bool   `json:"restart,omitempty" doc:"whether earlier text is discarded"`
 }

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Occasion is what happened to a task and may be told: the type of a message.
+// Occasion is an occurrence in a task that can be reported: the type of a message.
 type Occasion string
 
-// The occasions. The first four are ends, and of a task's end everybody hears once.
+// The occasions. The first four are ends; each receiver gets one message about the end of a task.
 const (
-	OnSucceeded     Occasion = "task.succeeded"      // ended with a result; the outcome says whether it is a partial one
-	OnFailed        Occasion = "task.failed"         // ended without what was asked for
-	OnCancelled     Occasion = "task.cancelled"      // ended because somebody asked
-	OnDeadLettered  Occasion = "task.dead_lettered"  // failed, or items of it did: for those who want to hear of nothing else
-	OnInputRequired Occasion = "task.input_required" // a person must answer before it goes on
-	OnPing          Occasion = "ping"                // nothing: somebody tries whether messages arrive
+	OnSucceeded     Occasion = "task.succeeded"      // ended with a full or partial result, see Outcome
+	OnFailed        Occasion = "task.failed"         // ended without a result
+	OnCancelled     Occasion = "task.cancelled"      // ended by a cancel
+	OnDeadLettered  Occasion = "task.dead_lettered"  // failed completely or in some items; for receivers that only want failures
+	OnInputRequired Occasion = "task.input_required" // waits for an answer from a person
+	OnPing          Occasion = "ping"                // test message
 )
 
-// Occasions lists what can be asked for.
+// Occasions lists the occasions that can be requested.
 func Occasions() []Occasion {
 	return []Occasion{OnSucceeded, OnFailed, OnCancelled, OnDeadLettered, OnInputRequired}
 }
 
-// Heard is what somebody who asked for some occasions is told when a task needs a person, or else has ended; none asked
-// for means all. It is "" for what was not asked for.
+// Heard returns the occasion to report to a receiver that asked for some occasions, when the task has ended or needs
+// input; an empty list means all. It returns "" if the receiver did not ask for the occasion.
 func (t Task) Heard(asked []Occasion) Occasion {
 	wants := func(o Occasion) bool { return len(asked) == 0 || slices.Contains(asked, o) }
 	happened := t.occasion()
@@ -54,66 +54,66 @@ func (t Task) occasion() Occasion {
 	}
 }
 
-// Webhook is where a task wants its messages sent.
+// Webhook is the address for the messages of a task.
 type Webhook struct {
 	URL    string     `json:"url"`
-	Events []Occasion `json:"events,omitempty"` // none means all
-	Secret string     `json:"secret,omitempty"` // whsec_…, or the id of a registered webhook that lends its own
+	Events []Occasion `json:"events,omitempty"` // empty means all
+	Secret string     `json:"secret,omitempty"` // whsec_…, or the id of a registered webhook whose secret is used
 }
 
-// Endpoint is a registered address, which hears of every task of its tenant that is created after it.
+// Endpoint is a registered address. It receives messages about every task of its tenant that is created after it.
 type Endpoint struct {
 	ID        string     `json:"id"`
 	Object    string     `json:"object" enum:"webhook"`
-	URL       string     `json:"url" doc:"where messages go: an http or https address, or mailto: and a mailbox"`
-	Events    []Occasion `json:"events" doc:"what it hears of; empty means everything"`
+	URL       string     `json:"url" doc:"receiver: an http or https address, or mailto: with a mail address"`
+	Events    []Occasion `json:"events" doc:"reported occasions; empty means all"`
 	CreatedAt time.Time  `json:"created_at"`
-	Disabled  *Disabled  `json:"disabled" doc:"why nothing is sent there any more; a test that arrives lifts it"`
-	Secret    string     `json:"secret,omitempty" doc:"what messages are signed with; shown when it is made, and never again"`
+	Disabled  *Disabled  `json:"disabled" doc:"why sending is disabled; a successful test enables it"`
+	Secret    string     `json:"secret,omitempty" doc:"signing secret; only returned at creation"`
 }
 
-// Disabled says why an endpoint gets nothing any more.
+// Disabled says why an endpoint receives no messages.
 type Disabled struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason"`
 }
 
-// Delivery is a message to one address, and what became of it. Its id is the message's own, and the same at every attempt.
+// Delivery is a message to one address with its status. Its id is the id of the message, the same at every attempt.
 type Delivery struct {
 	ID            string         `json:"id"`
 	Object        string         `json:"object" enum:"delivery"`
 	Task          string         `json:"task_id"`
-	Webhook       string         `json:"webhook_id,omitempty" doc:"the registered webhook that it is for, if it is for one"`
+	Webhook       string         `json:"webhook_id,omitempty" doc:"id of the registered webhook, if any"`
 	Event         Occasion       `json:"event"`
-	URL           string         `json:"url" doc:"where it goes, without what may be secret"`
+	URL           string         `json:"url" doc:"address of the receiver, without secrets"`
 	Status        DeliveryStatus `json:"status"`
-	Detail        string         `json:"detail,omitempty" doc:"why it has this status, if the attempts do not tell"`
+	Detail        string         `json:"detail,omitempty" doc:"reason of the status, unless the attempts show it"`
 	CreatedAt     time.Time      `json:"created_at"`
 	Attempts      []Attempt      `json:"attempts"`
 	NextAttemptAt *time.Time     `json:"next_attempt_at"`
 }
 
-// DeliveryStatus says what became of a delivery.
+// DeliveryStatus is the status of a delivery.
 type DeliveryStatus string
 
-// A delivery is pending until it has one of the others; sent again by hand, it begins anew.
+// A delivery is pending until it has another status; a resend makes it pending again.
 const (
 	DeliveryPending   DeliveryStatus = "pending"
-	DeliveryDelivered DeliveryStatus = "delivered" // its receiver took it
-	DeliveryFailed    DeliveryStatus = "failed"    // given up, after the last attempt or for good
-	DeliveryDisabled  DeliveryStatus = "disabled"  // its receiver said that it is gone
-	DeliveryCancelled DeliveryStatus = "cancelled" // its webhook was removed
+	DeliveryDelivered DeliveryStatus = "delivered" // accepted by the receiver
+	DeliveryFailed    DeliveryStatus = "failed"    // failed for good, or after the last attempt
+	DeliveryDisabled  DeliveryStatus = "disabled"  // refused for good by the receiver (410 Gone)
+	DeliveryCancelled DeliveryStatus = "cancelled" // the webhook was removed
 )
 
-// DeliveryStatuses lists them all.
+// DeliveryStatuses lists all statuses.
 func DeliveryStatuses() []DeliveryStatus {
 	return []DeliveryStatus{DeliveryPending, DeliveryDelivered, DeliveryFailed, DeliveryDisabled, DeliveryCancelled}
 }
 
-// Attempt is one try to deliver. The one that runs has neither a status nor an error yet.
+// Attempt is an attempt to deliver. A running attempt has neither status nor error.
 type Attempt struct {
 	At         time.Time `json:"at"`
-	StatusCode int       `json:"status_code,omitempty" doc:"what the receiver answered, of HTTP or SMTP; left out when it gave no answer"`
+	StatusCode int       `json:"status_code,omitempty" doc:"HTTP or SMTP status of the receiver; absent without a response"`
 	Error      string    `json:"error,omitempty"`
 	Seconds    float64   `json:"seconds"`
 }

@@ -5,22 +5,21 @@ import "fmt"
 // QAMode says how much of the documents is read for an answer.
 type QAMode string
 
-// The modes. Auto retrieves, and reads everything for the questions that turn out to need it.
+// The modes. Auto retrieves passages, and reads everything for questions that need it.
 const (
 	Auto     QAMode = "auto"
 	Retrieve QAMode = "retrieve"
 	FullText QAMode = "full"
 )
 
-// QAInput is the input of the kind qa: its documents, or the earlier task whose documents and conversation it goes
-// on with.
+// QAInput is the input of the kind qa: documents, or an earlier task whose documents and conversation are continued.
 type QAInput struct {
-	Documents      []Document `json:"documents,omitempty" jsonschema:"oneof_required=documents,minItems=1,maxItems=500,description=what to look in"`
-	PreviousTaskID string     `json:"previous_task_id,omitempty" jsonschema:"oneof_required=previous_task_id,maxLength=64,description=instead of documents: an earlier qa task to go on from\\, with its documents and its conversation"`
-	Questions      []string   `json:"questions" jsonschema:"minItems=1,maxItems=500,minLength=1,maxLength=4000,description=what to answer: each question is an item of its own"`
-	Mode           QAMode     `json:"mode,omitempty" jsonschema:"enum=auto,enum=retrieve,enum=full,default=auto,description=retrieve reads the passages that fit a question best\\, full reads everything for every question\\, auto decides for each question"`
-	Instructions   string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=how to answer"`
-	Language       string     `json:"language,omitempty" jsonschema:"maxLength=64,description=the language to answer in; by default that of each question"`
+	Documents      []Document `json:"documents,omitempty" jsonschema:"oneof_required=documents,minItems=1,maxItems=500,description=documents to read"`
+	PreviousTaskID string     `json:"previous_task_id,omitempty" jsonschema:"oneof_required=previous_task_id,maxLength=64,description=instead of documents: id of an earlier qa task to continue\\, with its documents and conversation"`
+	Questions      []string   `json:"questions" jsonschema:"minItems=1,maxItems=500,minLength=1,maxLength=4000,description=questions to answer: one item per question"`
+	Mode           QAMode     `json:"mode,omitempty" jsonschema:"enum=auto,enum=retrieve,enum=full,default=auto,description=retrieve reads the most relevant passages\\, full reads all documents for every question\\, auto decides per question"`
+	Instructions   string     `json:"instructions,omitempty" jsonschema:"maxLength=4000,description=style of the answers"`
+	Language       string     `json:"language,omitempty" jsonschema:"maxLength=64,description=language of the answers; by default the language of each question"`
 }
 
 // Normalize fills in the defaults.
@@ -30,18 +29,18 @@ func (in *QAInput) Normalize() {
 	}
 }
 
-// FileIDs gives every uploaded file that the input names, by the JSON Pointer to it.
+// FileIDs returns the uploaded files in the input, by JSON Pointer.
 func (in *QAInput) FileIDs() map[string]string { return FileIDs(in.Documents) }
 
-// Previous names the earlier task that this one goes on from, "" for none, and where the input says so.
+// Previous returns the id of the earlier task that is continued, or "", and its JSON Pointer in the input.
 func (in *QAInput) Previous() (id, pointer string) {
 	return in.PreviousTaskID, "/input/previous_task_id"
 }
 
-// Items is how many there will be: each of the questions is one.
+// Items returns the number of items: one per question.
 func (in *QAInput) Items() int { return len(in.Questions) }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *QAInput) Headline() string {
 	first := Brief(in.Questions[0])
 	if n := len(in.Questions); n > 1 {

@@ -6,46 +6,47 @@ import (
 	"fmt"
 )
 
-// Scope says what of a task is done again.
+// Scope says which items of a task are repeated.
 type Scope string
 
-// The scopes. What is paid for already is not paid again in either, unless the request for it has changed.
+// The scopes. Paid answers are reused in both, unless their request has changed.
 const (
-	ScopeFailed Scope = "failed" // items that succeeded stay as they are
+	ScopeFailed Scope = "failed" // only items that did not succeed
 	ScopeAll    Scope = "all"    // every item
 )
 
-// ReplayOrder asks to run a task again.
+// ReplayOrder configures a replay of a task.
 type ReplayOrder struct {
-	Scope     Scope     `json:"scope,omitempty" jsonschema:"enum=failed,enum=all,default=failed,description=failed: items that succeeded stay as they are; all: every item is done again. What was paid for is not paid again unless the request for it has changed"`
-	Overrides Overrides `json:"overrides,omitzero" jsonschema:"description=what is done in another way than before"`
+	Scope     Scope     `json:"scope,omitempty" jsonschema:"enum=failed,enum=all,default=failed,description=failed repeats the items that did not succeed\\, all repeats every item; paid answers are reused unless their request has changed"`
+	Overrides Overrides `json:"overrides,omitzero" jsonschema:"description=changes for the replay"`
 }
 
-// Overrides are what is done in another way than before. Zero values change nothing.
+// Overrides are changes for a replay. Zero values change nothing.
 type Overrides struct {
 	Model    string          `json:"model,omitempty" jsonschema:"minLength=1,maxLength=200,description=the model to ask"`
-	Budget   float64         `json:"budget,omitempty" jsonschema:"exclusiveMinimum=0,maximum=1000000,description=the most that it may cost"`
+	Budget   float64         `json:"budget,omitempty" jsonschema:"exclusiveMinimum=0,maximum=1000000,description=maximum cost"`
 	Deadline string          `json:"deadline,omitempty" jsonschema:"maxLength=32,example=2h,description=a duration from now"`
-	Input    json.RawMessage `json:"input,omitempty" jsonschema:"description=a JSON merge patch of the input: fields given replace those that were\\, null removes them"`
+	Input    json.RawMessage `json:"input,omitempty" jsonschema:"description=JSON merge patch of the input: given fields replace existing fields\\, null removes a field"`
 }
 
 // Normalize fills in the defaults.
 func (o *ReplayOrder) Normalize() { o.Scope = cmp.Or(o.Scope, ScopeFailed) }
 
-// ReplayInfo tells of a replay what it is one of, and what it need not do again.
+// ReplayInfo describes a replay: the replayed task, and what is kept of it.
 type ReplayInfo struct {
-	Of    string `json:"of" doc:"the task that is run again"`
+	Of    string `json:"of" doc:"id of the replayed task"`
 	Scope Scope  `json:"scope" enum:"failed,all"`
-	Kept  int    `json:"kept" doc:"items that succeeded before and stay as they are; others may still find their answers paid for"`
+	Kept  int    `json:"kept" doc:"number of succeeded items that are kept; other items may still reuse paid answers"`
 }
 
-// ReplayInput is the input of the kind replay: it runs dead letters again. At least one of the first three says which.
+// ReplayInput is the input of the kind replay, which replays dead letters. At least one of the first three fields
+// selects them.
 type ReplayInput struct {
-	Fingerprint string   `json:"fingerprint,omitempty" jsonschema:"pattern=^[0-9a-f]{12}$,description=those of one group"`
-	Kind        string   `json:"kind,omitempty" jsonschema:"maxLength=64,description=those of one kind"`
-	IDs         []string `json:"ids,omitempty" jsonschema:"minItems=1,maxItems=5000,uniqueItems=true,pattern=^task_[a-z2-7]{26}$,description=these"`
-	Canary      *int     `json:"canary,omitempty" jsonschema:"minimum=0,maximum=100,default=1,description=so many are run first; when one of them fails again the others are left as they are"`
-	PerMinute   int      `json:"per_minute,omitempty" jsonschema:"minimum=1,maximum=6000,default=600,description=how many are started in a minute at the most"`
+	Fingerprint string   `json:"fingerprint,omitempty" jsonschema:"pattern=^[0-9a-f]{12}$,description=fingerprint of a group of dead letters"`
+	Kind        string   `json:"kind,omitempty" jsonschema:"maxLength=64,description=kind of the dead letters"`
+	IDs         []string `json:"ids,omitempty" jsonschema:"minItems=1,maxItems=5000,uniqueItems=true,pattern=^task_[a-z2-7]{26}$,description=ids of the dead letters"`
+	Canary      *int     `json:"canary,omitempty" jsonschema:"minimum=0,maximum=100,default=1,description=number of replays that run first; if one of them fails again\\, no others are started"`
+	PerMinute   int      `json:"per_minute,omitempty" jsonschema:"minimum=1,maximum=6000,default=600,description=maximum number of replays started per minute"`
 	ReplayOrder
 }
 
@@ -58,10 +59,10 @@ func (in *ReplayInput) Normalize() {
 	}
 }
 
-// FileIDs are none.
+// FileIDs returns nil: the input has no files.
 func (in *ReplayInput) FileIDs() map[string]string { return nil }
 
-// Headline is the input in a line, for a person who reads a list of tasks.
+// Headline describes the input in one line, for lists of tasks.
 func (in *ReplayInput) Headline() string {
 	switch {
 	case len(in.IDs) > 0:

@@ -2,34 +2,34 @@ package task
 
 import "time"
 
-// System is how an installation stands: what waits, who works, and how fast. A part that is not there could not be had.
+// System describes an installation: queues, workers and throughput. Parts that could not be determined are absent.
 type System struct {
 	Object     string       `json:"object" enum:"system"`
 	At         time.Time    `json:"at"`
-	Queues     []Queue      `json:"queues,omitempty" doc:"of the whole installation"`
-	Lanes      []LaneState  `json:"lanes,omitempty" doc:"the gates in front of the providers' keys, over all workers"`
-	Workers    []WorkerInfo `json:"workers,omitempty" doc:"of the whole installation"`
-	Kinds      []KindLoad   `json:"kinds,omitempty" doc:"your own tasks"`
-	Throughput *Throughput  `json:"throughput,omitempty" doc:"your own tasks"`
-	Dead       *DeadLoad    `json:"dead_letters,omitempty" doc:"your own"`
+	Queues     []Queue      `json:"queues,omitempty" doc:"queues and workers of the whole installation"`
+	Lanes      []LaneState  `json:"lanes,omitempty" doc:"admission to the providers, over all workers"`
+	Workers    []WorkerInfo `json:"workers,omitempty" doc:"queues and workers of the whole installation"`
+	Kinds      []KindLoad   `json:"kinds,omitempty" doc:"tasks of the tenant"`
+	Throughput *Throughput  `json:"throughput,omitempty" doc:"tasks of the tenant"`
+	Dead       *DeadLoad    `json:"dead_letters,omitempty" doc:"dead letters of the tenant"`
 }
 
 // Queue is a task queue of Temporal.
 type Queue struct {
 	Name    string  `json:"name"`
-	Backlog int64   `json:"backlog" doc:"steps that wait for a worker"`
-	Oldest  float64 `json:"oldest_seconds" doc:"how long the first of them has waited"`
+	Backlog int64   `json:"backlog" doc:"number of steps that wait for a worker"`
+	Oldest  float64 `json:"oldest_seconds" doc:"wait of the oldest step"`
 }
 
-// LaneState is the gate in front of a provider's key.
+// LaneState is the state of the gate in front of a provider key.
 type LaneState struct {
-	Provider string     `json:"provider" doc:"its name; that of the provider of videos begins with video/"`
+	Provider string     `json:"provider" doc:"provider name; a video provider has the prefix video/"`
 	Open     bool       `json:"open"`
-	Why      string     `json:"why,omitempty" doc:"a code, when it is closed"`
-	Until    *time.Time `json:"until" doc:"when it opens again"`
+	Why      string     `json:"why,omitempty" doc:"error code while closed"`
+	Until    *time.Time `json:"until" doc:"when the lane opens again"`
 	InFlight int        `json:"in_flight" doc:"calls"`
 	Waiting  int        `json:"waiting" doc:"calls"`
-	Limit    int        `json:"limit" doc:"calls at a time; 0 is no limit"`
+	Limit    int        `json:"limit" doc:"maximum number of concurrent calls; 0 means no limit"`
 }
 
 // WorkerInfo is a worker process.
@@ -37,11 +37,11 @@ type WorkerInfo struct {
 	Identity string    `json:"identity"`
 	Queues   []string  `json:"queues"`
 	LastSeen time.Time `json:"last_seen"`
-	Used     *int      `json:"slots_used,omitempty" doc:"steps at work"`
+	Used     *int      `json:"slots_used,omitempty" doc:"number of running steps"`
 	Free     *int      `json:"slots_free,omitempty"`
 }
 
-// KindLoad is how the tasks of a kind fare. The seconds are those of the last hundred that succeeded.
+// KindLoad describes the tasks of a kind. The seconds are of the last hundred tasks that succeeded.
 type KindLoad struct {
 	Kind      string   `json:"kind"`
 	Running   int64    `json:"running"`
@@ -51,26 +51,26 @@ type KindLoad struct {
 	P95       *float64 `json:"p95_seconds"`
 }
 
-// Throughput is how many tasks end.
+// Throughput is the rate of tasks that end.
 type Throughput struct {
 	PerMinute       float64 `json:"per_minute" doc:"over the last five minutes"`
-	FailedPerMinute float64 `json:"failed_per_minute" doc:"those of them that failed"`
+	FailedPerMinute float64 `json:"failed_per_minute" doc:"failed tasks over the last five minutes"`
 }
 
-// DeadLoad is how many dead letters there are.
+// DeadLoad is the number of dead letters.
 type DeadLoad struct {
-	Open      int     `json:"open" doc:"they wait for a person"`
-	PerMinute float64 `json:"per_minute" doc:"of these, those of the last five minutes"`
+	Open      int     `json:"open" doc:"number of open dead letters"`
+	PerMinute float64 `json:"per_minute" doc:"new dead letters over the last five minutes"`
 }
 
-// WorkerReport is what a worker tells of itself, for System.
+// WorkerReport is a worker's report about itself, for System.
 type WorkerReport struct {
 	Identity string      `json:"identity"`
 	At       time.Time   `json:"at"`
 	Lanes    []LaneState `json:"lanes"`
 }
 
-// Stalled says that nothing has moved in a task for long, and what it waits for.
+// Stalled says since when a task has made no progress, and what it waits for.
 type Stalled struct {
 	Since  time.Time `json:"since"`
 	Detail string    `json:"detail"`

@@ -6,52 +6,52 @@ import (
 	"time"
 )
 
-// State says where a task stands. Exactly one holds at a time, and the last three are final.
+// State is the state of a task. The last three are final.
 type State string
 
-// The states in the order a task can meet them.
+// The states, in the order in which a task can have them.
 const (
-	Scheduled     State = "scheduled"      // accepted, and waiting for its start time
-	Pending       State = "pending"        // accepted, and no worker has begun it yet
-	Processing    State = "processing"     // a worker has begun it
-	InputRequired State = "input_required" // a person must answer before it goes on
-	Paused        State = "paused"         // held by a person
-	Cancelling    State = "cancelling"     // asked to stop, and not stopped yet
-	Succeeded     State = "succeeded"      // ended with a result, perhaps a partial one
-	Failed        State = "failed"         // ended for good without what was asked for
-	Cancelled     State = "cancelled"      // ended because somebody asked
+	Scheduled     State = "scheduled"      // accepted, waits for its start time
+	Pending       State = "pending"        // accepted, not yet started by a worker
+	Processing    State = "processing"     // started by a worker
+	InputRequired State = "input_required" // waits for an answer from a person
+	Paused        State = "paused"         // paused by a person
+	Cancelling    State = "cancelling"     // cancel requested, not yet ended
+	Succeeded     State = "succeeded"      // ended with a full or partial result
+	Failed        State = "failed"         // ended without a result
+	Cancelled     State = "cancelled"      // ended by a cancel
 )
 
-// States lists every state once, in the order above.
+// States lists all states, in the order above.
 func States() []State {
 	return []State{Scheduled, Pending, Processing, InputRequired, Paused, Cancelling, Succeeded, Failed, Cancelled}
 }
 
-// Terminal reports whether the state is final: a task in it never changes again.
+// Terminal reports whether the state is final: a final state never changes.
 func (s State) Terminal() bool { return s == Succeeded || s == Failed || s == Cancelled }
 
-// Outcome says how much of what was asked for is there once a task has ended.
+// Outcome is the completeness of the result of a task that has ended.
 type Outcome string
 
-// A task that ended has one of these; a running one has none yet ("").
+// The outcomes. A running task has none ("").
 const (
-	Full    Outcome = "full"    // everything
-	Partial Outcome = "partial" // some items; the others say why not
-	None    Outcome = "none"    // nothing
+	Full    Outcome = "full"    // all items
+	Partial Outcome = "partial" // some items; the others have an error
+	None    Outcome = "none"    // no items
 )
 
-// Task is one run of a kind, as every reader sees it: GET, list, long poll and events.
+// Task is a run of a kind, as returned by GET, list, long poll and events.
 type Task struct {
 	ID          string            `json:"id"`
 	Object      string            `json:"object" enum:"task"`
 	Kind        string            `json:"kind"`
-	Headline    string            `json:"headline,omitempty" doc:"what it is about, in a line"`
+	Headline    string            `json:"headline,omitempty" doc:"description in one line"`
 	Status      State             `json:"status"`
 	Done        bool              `json:"done" doc:"true once the status is final"`
 	Outcome     Outcome           `json:"outcome,omitempty"`
-	Revision    int64             `json:"revision" doc:"rises with every change a reader can see"`
+	Revision    int64             `json:"revision" doc:"increases with every visible change"`
 	CreatedAt   time.Time         `json:"created_at"`
-	ScheduledAt *time.Time        `json:"scheduled_at" doc:"when it may start, if that was asked for"`
+	ScheduledAt *time.Time        `json:"scheduled_at" doc:"requested start time"`
 	StartedAt   *time.Time        `json:"started_at"`
 	UpdatedAt   time.Time         `json:"updated_at"`
 	FinishedAt  *time.Time        `json:"finished_at"`
@@ -61,44 +61,44 @@ type Task struct {
 	Priority    int               `json:"priority" doc:"1 goes first, 5 last"`
 	Model       string            `json:"model,omitempty"`
 	Progress    Progress          `json:"progress"`
-	Waiting     *Waiting          `json:"waiting" doc:"why nothing moves, if nothing does"`
-	Retrying    *Retrying         `json:"retrying" doc:"what is being tried again, and why"`
-	Stalled     *Stalled          `json:"stalled" doc:"since when nothing has moved, if that is long ago, and what it waits for"`
+	Waiting     *Waiting          `json:"waiting" doc:"why the task makes no progress; null if it does"`
+	Retrying    *Retrying         `json:"retrying" doc:"the failed call that is being retried"`
+	Stalled     *Stalled          `json:"stalled" doc:"set after a long time without progress, with the reason"`
 	Usage       Usage             `json:"usage"`
-	Budget      *float64          `json:"budget" doc:"the most it may cost, in the currency of the prices; null is no limit"`
-	Parent      string            `json:"parent,omitempty" doc:"the task that started it, if one did"`
-	ReplayOf    string            `json:"replay_of,omitempty" doc:"the task that this one runs again"`
-	Replay      *ReplayInfo       `json:"replay,omitempty" doc:"what a replay need not do again"`
-	DeadLetter  bool              `json:"dead_letter" doc:"it failed for good, or items of it did: see /v1/dead-letters"`
+	Budget      *float64          `json:"budget" doc:"maximum cost, in the currency of the prices; null means no limit"`
+	Parent      string            `json:"parent,omitempty" doc:"id of the task that started this task"`
+	ReplayOf    string            `json:"replay_of,omitempty" doc:"id of the replayed task"`
+	Replay      *ReplayInfo       `json:"replay,omitempty" doc:"what a replay keeps of the replayed task"`
+	DeadLetter  bool              `json:"dead_letter" doc:"whether the task or some of its items failed: see /v1/dead-letters"`
 
-	InputRequests map[string]InputRequest `json:"input_requests" doc:"what it needs a person for, by id"`
+	InputRequests map[string]InputRequest `json:"input_requests" doc:"requests for input from a person, by id"`
 
 	Simulated bool            `json:"simulated,omitempty" doc:"true when the built-in simulated model answered"`
-	Result    json.RawMessage `json:"result,omitempty" doc:"the result itself, up to 64 KiB"`
-	ResultRef *ResultRef      `json:"result_ref,omitempty" doc:"where a larger result is"`
+	Result    json.RawMessage `json:"result,omitempty" doc:"the result, up to 64 KiB"`
+	ResultRef *ResultRef      `json:"result_ref,omitempty" doc:"reference to a result over 64 KiB"`
 	Error     *Error          `json:"error"`
 	URLs      URLs            `json:"urls"`
 }
 
-// InlineResultLimit is the largest result, in bytes, that a task carries inline.
+// InlineResultLimit is the maximum size of an inline result, in bytes.
 const InlineResultLimit = 64 << 10
 
-// Progress says how far a running task is. Percent never falls, and is at most 99 before the end.
+// Progress is the progress of a running task. Percent never decreases, and is at most 99 before the end.
 type Progress struct {
 	Percent   *int   `json:"percent"` // nil while the amount of work is unknown
-	Step      string `json:"step"`    // the step's name, from the kind's steps
-	StepIndex int    `json:"step_index" doc:"which of step_count it is, from 1; 0 before the first"`
+	Step      string `json:"step"`    // name of a step of the kind
+	StepIndex int    `json:"step_index" doc:"number of the step, from 1; 0 before the first step"`
 	StepCount int    `json:"step_count"`
 	Counts    Counts `json:"counts"`
 	Message   string `json:"message"` // one sentence for a person
-	ETA       *ETA   `json:"eta"`     // nil while it cannot be guessed
+	ETA       *ETA   `json:"eta"`     // nil without an estimate
 }
 
-// ETA is an estimate of the time that is left, from the speed so far and from tasks like it that have ended here.
+// ETA estimates the remaining time from the speed so far and from similar tasks that have ended.
 type ETA struct {
 	Seconds int64 `json:"seconds"`
-	Low     int64 `json:"low" doc:"seconds that it will take at the least, in four of five cases"`
-	High    int64 `json:"high" doc:"seconds that it will take at the most, in four of five cases"`
+	Low     int64 `json:"low" doc:"lower end of the 80 % interval, in seconds"`
+	High    int64 `json:"high" doc:"upper end of the 80 % interval, in seconds"`
 }
 
 // Counts counts items. Total = Succeeded + Failed + Cancelled + Running + Pending, always.
@@ -106,52 +106,52 @@ type Counts struct {
 	Total     int `json:"total"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
-	Cancelled int `json:"cancelled"` // left undone by a cancel; none while the task runs
+	Cancelled int `json:"cancelled"` // not finished because of a cancel; 0 while the task runs
 	Running   int `json:"running"`
 	Pending   int `json:"pending"`
 }
 
-// Waiting says why a task does not move, and until when if that is known.
+// Waiting says why a task makes no progress, and until when if known.
 type Waiting struct {
 	Reason WaitReason `json:"reason" enum:"start_time,no_worker,rate_limit,blocked,paused"`
 	Until  *time.Time `json:"until"`
 	Detail string     `json:"detail,omitempty"`
 }
 
-// WaitReason is why a task waits.
+// WaitReason is the reason for waiting.
 type WaitReason string
 
-// What a task can wait for.
+// The reasons for waiting.
 const (
-	WaitStart   WaitReason = "start_time" // its time has not come
-	WaitWorker  WaitReason = "no_worker"  // nobody asks for work
-	WaitLimit   WaitReason = "rate_limit" // its calls may not be made yet
-	WaitBlocked WaitReason = "blocked"    // the workers that run cannot take it further
-	WaitPaused  WaitReason = "paused"     // a person holds it
+	WaitStart   WaitReason = "start_time" // the start time is in the future
+	WaitWorker  WaitReason = "no_worker"  // no worker polls
+	WaitLimit   WaitReason = "rate_limit" // calls wait for a rate limit
+	WaitBlocked WaitReason = "blocked"    // the running workers cannot continue the task
+	WaitPaused  WaitReason = "paused"     // paused by a person
 )
 
-// Retrying tells of the attempt that failed last and is being made again.
+// Retrying describes the most recent failed attempt that is being retried.
 type Retrying struct {
-	Step        string     `json:"step"`    // the activity, in words a person reads
-	Attempt     int        `json:"attempt"` // the attempt that runs or comes next, from 1
+	Step        string     `json:"step"`    // the activity, in words for a person
+	Attempt     int        `json:"attempt"` // the current or next attempt, from 1
 	LastError   string     `json:"last_error"`
 	NextAttempt *time.Time `json:"next_attempt_at"`
-	Calls       int        `json:"calls" doc:"how many calls are being retried at the moment"`
+	Calls       int        `json:"calls" doc:"number of calls being retried"`
 }
 
-// Usage is what a task used of its providers. Answers found in the ledger are not counted again.
+// Usage is the use of providers by a task. Answers reused from the ledger are not counted again.
 type Usage struct {
 	Requests       int64   `json:"requests"`      // answered calls
-	InputTokens    int64   `json:"input_tokens"`  // as told by the provider
-	OutputTokens   int64   `json:"output_tokens"` // as told by the provider
-	CachedTokens   int64   `json:"cached_tokens"` // part of InputTokens
-	WastedTokens   int64   `json:"wasted_tokens"` // of calls that gave no answer; not part of the others
-	VideoSeconds   float64 `json:"video_seconds,omitempty" doc:"of videos that were paid for"`
-	UnmeteredCalls int64   `json:"unmetered_calls" doc:"calls whose usage the provider did not tell: they were broken off, or it never does; neither tokens nor cost has them"`
-	Cost           *Cost   `json:"cost"` // of all tokens, the wasted ones too; nil: prices are not known
+	InputTokens    int64   `json:"input_tokens"`  // as reported by the provider
+	OutputTokens   int64   `json:"output_tokens"` // as reported by the provider
+	CachedTokens   int64   `json:"cached_tokens"` // included in InputTokens
+	WastedTokens   int64   `json:"wasted_tokens"` // tokens of calls without an answer; not included in the other fields
+	VideoSeconds   float64 `json:"video_seconds,omitempty" doc:"seconds of paid videos"`
+	UnmeteredCalls int64   `json:"unmetered_calls" doc:"calls without reported usage, because they were aborted or the provider never reports it; not included in tokens and cost"`
+	Cost           *Cost   `json:"cost"` // cost of all tokens, including wasted tokens; nil if prices are unknown
 }
 
-// Add sums two usages. Costs add only in one currency: a second currency is a caller's mistake.
+// Add returns the sum of two usages. Both costs must have the same currency.
 func (u Usage) Add(v Usage) Usage {
 	u.Requests += v.Requests
 	u.InputTokens += v.InputTokens
@@ -169,20 +169,20 @@ func (u Usage) Add(v Usage) Usage {
 	return u
 }
 
-// sum adds in whole billionths of a thousandth, so that a sum does not depend on the order of its parts.
-// A token of the cheapest models costs some ten thousand of them, and nine thousand units of money fit.
+// sum adds in units of 1e-12, so that a sum does not depend on the order of its parts. A token of the cheapest models
+// costs about 10,000 units, and amounts up to about 9,000 are exact.
 func sum(a, b float64) float64 {
 	const unit = 1e12
 	return (math.Round(a*unit) + math.Round(b*unit)) / unit
 }
 
-// Cost is money, in units of the currency.
+// Cost is an amount of money, in units of the currency.
 type Cost struct {
 	Amount   float64 `json:"amount"`
 	Currency string  `json:"currency"`
 }
 
-// ResultRef points at a result that is not inline.
+// ResultRef refers to a result that is not inline.
 type ResultRef struct {
 	Href        string `json:"href"`
 	ContentType string `json:"content_type"`
@@ -190,8 +190,8 @@ type ResultRef struct {
 	SHA256      string `json:"sha256"`
 }
 
-// URLs are the ways on from a task. They are paths on the API, except Temporal, which is a page
-// of the Temporal Web UI and empty when its address is not configured.
+// URLs are the links of a task: paths of the API, except Temporal, which is a page of the Temporal Web UI and empty if
+// its address is not configured.
 type URLs struct {
 	Self       string `json:"self"`
 	Events     string `json:"events"`
@@ -209,7 +209,7 @@ type URLs struct {
 	Temporal   string `json:"temporal,omitempty"`
 }
 
-// Item is one unit of a batch with its own outcome.
+// Item is a unit of a batch with its own outcome.
 type Item struct {
 	ID        string          `json:"id"`
 	Index     int             `json:"index"` // position in the input, from 0
@@ -218,16 +218,16 @@ type Item struct {
 	Result    json.RawMessage `json:"result,omitempty"`
 	Error     *Error          `json:"error"`
 	Usage     Usage           `json:"usage"`
-	Attempts  int             `json:"attempts"` // calls made for it, the failed ones included
-	Model     string          `json:"model,omitempty" doc:"who gave the last answer: provider/model"`
-	Cached    bool            `json:"cached"` // every answer came from the ledger
+	Attempts  int             `json:"attempts"` // calls for the item, including failed calls
+	Model     string          `json:"model,omitempty" doc:"provider/model of the last answer"`
+	Cached    bool            `json:"cached"` // all answers were reused from the ledger
 	Simulated bool            `json:"simulated,omitempty"`
 }
 
-// ItemStatus says where an item stands.
+// ItemStatus is the status of an item.
 type ItemStatus string
 
-// An item is pending until it has one of the other three for good.
+// An item is pending until it has one of the other three, which are final.
 const (
 	ItemPending   ItemStatus = "pending"
 	ItemSucceeded ItemStatus = "succeeded"
@@ -235,13 +235,13 @@ const (
 	ItemCancelled ItemStatus = "cancelled"
 )
 
-// MaxPage is the most entries of one page of any list; DefaultPage is what a page has unless asked.
+// MaxPage is the maximum number of entries in a page of a list; DefaultPage is the default.
 const (
 	MaxPage     = 100
 	DefaultPage = 20
 )
 
-// Page is one page of a list. NextCursor is nil on the last one.
+// Page is a page of a list. NextCursor is nil on the last page.
 type Page[T any] struct {
 	Object     string  `json:"object" enum:"list"`
 	Data       []T     `json:"data"`
@@ -264,7 +264,7 @@ type ItemFilter struct {
 	Limit  int
 }
 
-// Artifact is a file a task produced.
+// Artifact is a file that a task produced.
 type Artifact struct {
 	Name        string    `json:"name"`
 	ContentType string    `json:"content_type"`
@@ -273,7 +273,7 @@ type Artifact struct {
 	Href        string    `json:"href"`
 }
 
-// File is an upload. Its id is derived from its bytes, so the same bytes are stored once a tenant.
+// File is an upload. Its id is derived from its bytes, so equal bytes are stored once per tenant.
 type File struct {
 	ID          string    `json:"id"`
 	Object      string    `json:"object" enum:"file"`
@@ -284,35 +284,35 @@ type File struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Draft is a task about to be created: what the API understood of a request.
+// Draft is a task to be created: a parsed request.
 type Draft struct {
 	Tenant         string
 	Kind           string
-	Input          json.RawMessage // already valid by the kind's schema
+	Input          json.RawMessage // validated by the kind's schema
 	IdempotencyKey string          // "" means none
 	Options
 }
 
-// Options are what every kind understands.
+// Options are the options of every kind.
 type Options struct {
 	Labels   map[string]string
 	Priority int           // 1 (first) to 5 (last); 0 means 3
-	StartAt  *time.Time    // not before; nil means now
+	StartAt  *time.Time    // earliest start; nil means now
 	Delay    time.Duration // instead of StartAt
-	Deadline *time.Time    // the task ends by then with what it has; nil means none
-	Within   time.Duration // instead of Deadline: so long after its acceptance
+	Deadline *time.Time    // the task then ends with the results so far; nil means none
+	Within   time.Duration // instead of Deadline: time after acceptance
 	Model    string        // "" means the configured default
-	Budget   float64       // the most it may cost; 0 means no limit
-	Webhook  *Webhook      `json:",omitempty"` // who is told how it goes; nil means nobody beside the registered ones
-	Email    string        `json:",omitempty"` // who is told by mail; "" means nobody
+	Budget   float64       // maximum cost; 0 means no limit
+	Webhook  *Webhook      `json:",omitempty"` // receiver besides the registered webhooks; nil means none
+	Email    string        `json:",omitempty"` // mail receiver; "" means none
 }
 
-// KindInfo describes a kind to those who want to start one.
+// KindInfo describes a kind for clients.
 type KindInfo struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
 	Steps       []string        `json:"steps"`
-	InputSchema json.RawMessage `json:"input_schema"` // JSON Schema 2020-12, the one that is enforced
+	InputSchema json.RawMessage `json:"input_schema"` // JSON Schema 2020-12, as enforced
 	Example     json.RawMessage `json:"example"`      // a whole POST /v1/tasks body
 }

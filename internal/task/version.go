@@ -1,4 +1,4 @@
 package task
 
-// Version is this build's, as the API and the command line tell it.
+// Version is the version of this build, as shown by the API and the command line.
 const Version = "0.1.0"

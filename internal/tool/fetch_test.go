@@ -39,7 +39,7 @@ func TestFetch(t *testing.T) {
 		server.URL + "/status?c=404":                  "404",
 		server.URL + "/status?c=503":                  "It may work later",
 		"http://127.0.0.2/":                           "public addresses",
-		"ftp://x.example/":                            "http and https",
+		"ftp://x.example/":                            "use http or https",
 		server.URL + "/typed?t=text/plain&b=":         "0 bytes",
 		server.URL + "/typed?t=image/png&b=%00%01%02": "supported are",
 	} {

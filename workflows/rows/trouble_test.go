@@ -99,7 +99,7 @@ func TestEmbed_matrixOfTwoWidths(t *testing.T) {
 	s := b.Run(b.WriteInput("embed", &task.EmbedInput{RowSource: task.RowSource{Rows: workflowtest.Rows(100)}, Text: "{{name}}", Output: "npy"}))
 	require.Equal(t, task.Failed, s.State)
 	require.Equal(t, task.BadResponse, s.Error.Code)
-	require.Contains(t, s.Error.Detail, "replay with another output")
+	require.Contains(t, s.Error.Detail, "Replay the task with another output")
 }
 
 // Vectors of one file are of one model and form, also after a replay of what failed.

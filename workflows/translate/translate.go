@@ -32,7 +32,7 @@ func Kind() lifecycle.Kind {
 		Name: "translate", Title: "Translate documents",
 		Description: "Translates documents or texts of any length into another language, part by part, and keeps their form as Markdown.",
 		Steps:       steps,
-		Input:       func() lifecycle.Input { return new(activities.Input) },
+		Input:       func() lifecycle.Input { return new(task.TranslateInput) },
 		Example:     `{"kind":"translate","input":{"documents":[{"name":"note","text":"# Harbour\n\nIt was rebuilt in **1911**."}],"language":"German"}}`,
 		Workflow:    Run,
 		Activities:  activities.New,

@@ -37,7 +37,7 @@ func shout(c llmtest.Call) llmtest.Reply {
 }
 
 func (b *bench) translate(documents ...task.Document) record.Snapshot {
-	return b.Run(b.WriteInput("translate", &activities.Input{Documents: documents, Language: "German"}))
+	return b.Run(b.WriteInput("translate", &task.TranslateInput{Documents: documents, Language: "German"}))
 }
 
 func (b *bench) output() (out activities.Output) {
@@ -60,7 +60,7 @@ func TestPrompts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.RequirePrompts(map[string]workflowtest.Prompt{"translate": {Holds: "Translate the text", Version: 1}}, shout, func() {
-		in := &activities.Input{Documents: workflowtest.Texts(1), Language: "German", Instructions: "Use the formal address."}
+		in := &task.TranslateInput{Documents: workflowtest.Texts(1), Language: "German", Instructions: "Use the formal address."}
 		require.Equal(t, task.Succeeded, b.Run(b.WriteInput("translate", in)).State)
 	})
 }
@@ -126,10 +126,10 @@ func TestTranslate_failureAndReplay(t *testing.T) {
 	require.Equal(t, "translate", b.Items()[1].Error.Step)
 	before := b.Provider.Counts().Total
 
-	first := b.WriteInput("translate", &activities.Input{Documents: workflowtest.Texts(3), Language: "German"})
+	first := b.WriteInput("translate", &task.TranslateInput{Documents: workflowtest.Texts(3), Language: "German"})
 	broken, b.ID = false, "task_bbbbbbbbbbbbbbbbbbbbbbbbbb"
 	b.Renew()
-	facts := b.WriteInput("translate", &activities.Input{Documents: workflowtest.Texts(3), Language: "German"})
+	facts := b.WriteInput("translate", &task.TranslateInput{Documents: workflowtest.Texts(3), Language: "German"})
 	facts.ReplayOf, facts.Keep = first.ID, &record.Kept{ID: first.ID, InputKey: first.InputKey}
 	s = b.Run(facts)
 	require.Equal(t, task.Full, s.Outcome)
@@ -162,7 +162,7 @@ func TestTranslate_cancel(t *testing.T) {
 func TestTranslate_continuesAsNew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	facts := b.WriteInput("translate", &activities.Input{Documents: workflowtest.Texts(40), Language: "German"})
+	facts := b.WriteInput("translate", &task.TranslateInput{Documents: workflowtest.Texts(40), Language: "German"})
 	var start any = record.Start[translate.Carry]{Facts: facts}
 	runs := 0
 	for ; ; runs++ {

@@ -133,7 +133,7 @@ func robustTools() map[string]robustTool {
 		"two values":             bad(said(`"{}{}"`), llm.Retry, task.BadResponse, "not JSON"),
 		"a list":                 called(said(`"[1]"`), call("a", "weather", "{}", "the arguments of weather must be a JSON object, not [1]")),
 		"breaches of the schema": called(said(`"{\"days\":0,\"town\":\"Oslo\"}"`), call("a", "weather", `{"days":0,"town":"Oslo"}`, `the arguments of weather break its schema: /city is required; /days must be at least 1; /town unknown field "town"; known: city, days`)),
-		"a field twice":          called(said(`"{\"city\":\"Oslo\",\"city\":\"Rome\"}"`), call("a", "weather", `{"city":"Oslo","city":"Rome"}`, "the arguments of weather break its schema: /city is there twice")),
+		"a field twice":          called(said(`"{\"city\":\"Oslo\",\"city\":\"Rome\"}"`), call("a", "weather", `{"city":"Oslo","city":"Rome"}`, "the arguments of weather break its schema: /city appears twice")),
 		"a tool that is not there": called(deltas("tool_calls", `[{"index":0,"id":"a","function":{"name":"wether","arguments":"{\"city\":\"Oslo\"}"}},{"index":1,"id":"b","function":{"name":"now"}}]`),
 			call("a", "wether", oslo, `unknown tool "wether"; did you mean "weather"?`), now),
 

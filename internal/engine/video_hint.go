@@ -7,20 +7,20 @@ import (
 	"longhaul/internal/task"
 )
 
-// Hint lets a video task that runs ask its provider about an item now. Whoever says so is not believed, only
-// heard: without such a task, or such an item, it is task.NotFound.
+// Hint makes a running video task ask its provider about an item at once. The caller is not authenticated, so a hint carries no state;
+// without such a task or item it is task.NotFound.
 func (e *Engine) Hint(ctx context.Context, id string, item int) error {
-	d, err := e.look(ctx, id)
+	d, err := e.describe(ctx, id)
 	if err != nil {
 		return err
 	}
 	if s := d.snapshot; d.facts.Kind != record.KindVideo || s.State.Terminal() || item < 0 || item >= s.Progress.Counts.Total {
-		return task.Errorf(task.NotFound, "no video %d of task %q runs", item, id)
+		return task.Errorf(task.NotFound, "task %q has no running video %d", id, item)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patienceWithTemporal)
+	ctx, cancel := context.WithTimeout(ctx, temporalTimeout)
 	defer cancel()
 	if err := e.Client.SignalWorkflow(ctx, id, "", record.SignalVideoHint, item); err != nil {
-		return words(err, id)
+		return translateError(err, id)
 	}
 	return nil
 }

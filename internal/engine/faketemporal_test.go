@@ -32,12 +32,12 @@ import (
 	"longhaul/internal/task"
 )
 
-// fakeTemporal is a Temporal whose workflows do what a test says, and that counts what it is asked.
+// fakeTemporal is a Temporal server with scripted workflows; it counts requests.
 type fakeTemporal struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	describes, histories, lists atomic.Int64
 	down                        atomic.Bool
-	deleted                     string // is in lists still, and nowhere else
+	deleted                     string // id of a task that is still listed, but cannot be described
 
 	mu    sync.Mutex
 	tasks map[string]*fakeWorkflow
@@ -49,13 +49,13 @@ type fakeWorkflow struct {
 	temporal  enumspb.WorkflowExecutionStatus
 	cancelled bool
 	events    int
-	said      []record.Pause // and not heard: no worker runs
+	pauses    []record.Pause // signals that no worker has handled
 	closed    time.Time
 	beat      *record.Heartbeat
 	changed   chan struct{}
 }
 
-// newFake starts a Temporal and engines on it, which know nothing of each other.
+// newFake starts a fake Temporal server and engines on it, which share nothing but the server and a bucket.
 func newFake(t testing.TB, engines int) (*fakeTemporal, []*Engine) {
 	t.Helper()
 	f := &fakeTemporal{tasks: map[string]*fakeWorkflow{}}
@@ -83,7 +83,7 @@ func newFake(t testing.TB, engines int) (*fakeTemporal, []*Engine) {
 	return f, all
 }
 
-// run begins a task that is being processed, and gives its id.
+// run starts a task that is being processed, and returns its id.
 func (f *fakeTemporal) run(tenant string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +97,7 @@ func (f *fakeTemporal) run(tenant string) string {
 	return id
 }
 
-// move changes a task as its workflow would: with an event of its history.
+// move changes a task as its workflow would, with a new event in its history.
 func (f *fakeTemporal) move(id string, change func(w *fakeWorkflow)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +134,7 @@ func payload(v any) *commonpb.Payload {
 	return p
 }
 
-// info must be called with the lock held.
+// info returns the list entry of a workflow. The caller holds the lock.
 func (w *fakeWorkflow) info() *workflowpb.WorkflowExecutionInfo {
 	info := &workflowpb.WorkflowExecutionInfo{
 		Execution: &commonpb.WorkflowExecution{WorkflowId: w.facts.ID, RunId: "run"}, Type: &commonpb.WorkflowType{Name: w.facts.Kind},
@@ -172,26 +172,26 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context, r *workflows
 func (f *fakeTemporal) RequestCancelWorkflowExecution(_ context.Context, r *workflowservice.RequestCancelWorkflowExecutionRequest) (*workflowservice.RequestCancelWorkflowExecutionResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tasks[r.GetWorkflowExecution().GetWorkflowId()].cancelled = true // and its history tells of it later
+	f.tasks[r.GetWorkflowExecution().GetWorkflowId()].cancelled = true // without a history event, which comes later
 	return &workflowservice.RequestCancelWorkflowExecutionResponse{}, nil
 }
 
 func (f *fakeTemporal) SignalWorkflowExecution(_ context.Context, r *workflowservice.SignalWorkflowExecutionRequest) (*workflowservice.SignalWorkflowExecutionResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var said record.Pause
-	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetInput(), &said); err != nil {
+	var pause record.Pause
+	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetInput(), &pause); err != nil {
 		return nil, serviceerror.NewInvalidArgument(err.Error())
 	}
 	w := f.tasks[r.GetWorkflowExecution().GetWorkflowId()]
-	w.said = append(w.said, said)
+	w.pauses = append(w.pauses, pause)
 	return &workflowservice.SignalWorkflowExecutionResponse{}, nil
 }
 
 func (f *fakeTemporal) GetWorkflowExecutionHistory(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	f.histories.Add(1)
 	from := 0
-	_, _ = fmt.Sscan(string(r.GetNextPageToken()), &from) // none is 0
+	_, _ = fmt.Sscan(string(r.GetNextPageToken()), &from) // no token is event 0
 	for {
 		f.mu.Lock()
 		w := f.tasks[r.GetExecution().GetWorkflowId()]

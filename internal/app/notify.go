@@ -10,8 +10,8 @@ import (
 	"longhaul/internal/storage"
 )
 
-// notices makes what it takes to tell others how tasks go.
-func (a *App) notices() (*notifyacts.Activities, error) {
+// notifyActivities creates the activities that send webhooks and mails.
+func (a *App) notifyActivities() (*notifyacts.Activities, error) {
 	cfg := a.Config.Notify
 	mailer, err := a.mailer()
 	if err != nil {
@@ -25,7 +25,7 @@ func (a *App) notices() (*notifyacts.Activities, error) {
 	}, nil
 }
 
-// mailer makes the means to send mails; nil where no server is configured.
+// mailer creates the client of the mail server; nil if no server is configured.
 func (a *App) mailer() (*notify.Mailer, error) {
 	cfg := a.Config.SMTP
 	if cfg.Host == "" {

@@ -7,8 +7,8 @@ import (
 	"longhaul/internal/tool"
 )
 
-// kit makes the tools of agents from the configuration.
-func (a *App) kit(fetcher *document.Fetcher, reader *document.Extractor, scratch string) (*tool.Kit, error) {
+// agentTools creates the configured tools of agents. The caller closes the kit, which ends its MCP servers.
+func (a *App) agentTools(fetcher *document.Fetcher, reader *document.Extractor, scratch string) (*tool.Kit, error) {
 	options := tool.Options{Fetcher: fetcher, Reader: reader, Scratch: scratch, AllowPrivate: a.Config.Tools.AllowPrivate, Log: a.Log}
 	for _, t := range a.Config.Tools.HTTP {
 		options.HTTP = append(options.HTTP, httpTool(t))
