@@ -143,7 +143,7 @@ func (w dashboard) replay(s *stack) {
 	published.Store(true)
 	w.Visit("/dead-letters")
 	w.Until("document.querySelectorAll('article').length === 1")
-	require.Contains(w.T, w.Text("article"), "The servers did not return the documents.")
+	require.Contains(w.T, w.Text("article"), "did not return the documents")
 	w.Visit("/tasks/" + id)
 	w.Click("#replay")
 	w.Click("#replay-send")

@@ -66,7 +66,7 @@ type Job struct {
 	Progress  *int       `json:"progress,omitempty"` // percent; nil was not told. It may go backwards: see Watch
 	URL       string     `json:"url,omitempty"`      // of a finished video. It gives access to whoever has it, for a day or so
 	Usage     llm.Usage  `json:"usage"`
-	Error     *llm.Error `json:"-"`                        // of a failed job: its class says what another job can hope for
+	Error     *llm.Error `json:"error,omitempty"`          // of a failed job: its class says what another job can hope for
 	Prompt    string     `json:"revised_prompt,omitempty"` // as the provider rewrote it
 	Model     string     `json:"model,omitempty"`
 	Seed      *int64     `json:"seed,omitempty"` // that was used
