@@ -104,14 +104,14 @@ func (s *stack) workHere(tools activities.Toolbox, meter cutoff.Meter) {
 	require.NoError(s.t, err)
 	table, err := router.New("m", &router.Provider{Name: "p", Queue: record.QueueLLM, Model: model, Lane: lane.New(lane.Limits{})})
 	require.NoError(s.t, err)
-	files := storage.NewFiles(bucket)
+	files, store := storage.NewFiles(bucket), &results.Store{Bucket: bucket}
 	acts := workflows.Activities(activities.Parts{
 		Call: &call.Caller{Bucket: bucket, Ledger: storage.NewLedger(bucket), Router: table, MaxAttempts: 1, Log: log},
 		Documents: &documents.Library{
-			Bucket: bucket, Files: files, Reader: document.NewExtractor(document.Options{Workers: 1, Log: log}),
+			Bucket: bucket, Files: files, Results: store, Reader: document.NewExtractor(document.Options{Workers: 1, Log: log}),
 			Fetcher: document.NewFetcher(document.FetchOptions{}), Scratch: s.t.TempDir(), ChunkTokens: 1000,
 		},
-		Results: &results.Store{Bucket: bucket}, Bucket: bucket, Files: files, ContextTokens: 10_000, Indexes: &retrieval.Cache{},
+		Results: store, Bucket: bucket, Files: files, ContextTokens: 10_000, Indexes: &retrieval.Cache{},
 		Tools: tools, Kinds: workflows.Inputs{}, Log: log,
 	})
 	c, err := cluster.Connect(cluster.Options{Address: s.temporal.Address, Log: log, Payloads: cluster.Payloads(bucket)})

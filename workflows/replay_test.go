@@ -54,7 +54,7 @@ func TestActivityNames(t *testing.T) {
 	}
 	require.Equal(t, map[string][]string{
 		record.QueueDocuments: {
-			"EndReplay", "FailItem", "FailQuestion", "FailTranslation", "FailVideo", "FetchDocument", "FetchRows", "FinishAgent", "FinishQA", "FinishReplays", "FinishRows",
+			"EndReplay", "FailItem", "FailQuestion", "FailVideo", "FetchDocument", "FetchRows", "FinishAgent", "FinishQA", "FinishReplays", "FinishRows",
 			"FinishSummary", "FinishTranslation", "FinishVideo", "HalvePart", "NoteReplay", "OpenLibrary", "PauseCalls", "PlanDocuments", "PlanReplays", "PlanRows", "PlanSummary",
 			"PlanTranslation", "PlanVideo", "PrepareAgent", "PrepareChild", "PrepareReplay", "ReadDocuments", "StoreTranslation", "WriteDeadLetter",
 		},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 
+	"longhaul/activities/results"
 	"longhaul/internal/document"
 	"longhaul/internal/record"
 	"longhaul/internal/storage"
@@ -15,6 +16,7 @@ import (
 type Library struct {
 	Bucket      *storage.Bucket
 	Files       storage.Files
+	Results     *results.Store
 	Reader      Reader
 	Fetcher     Fetcher
 	Scratch     string // a local folder for documents while they are read
@@ -33,5 +35,5 @@ type Fetcher interface {
 
 // Queues lists the activities by task queue.
 func (a *Library) Queues() map[string][]any {
-	return map[string][]any{record.QueueDocuments: {a.PlanDocuments, a.FetchDocument, a.ReadDocuments, a.HalvePart}}
+	return map[string][]any{record.QueueDocuments: {a.PlanDocuments, a.FetchDocument, a.ReadDocuments, a.HalvePart, a.FailItem}}
 }

@@ -16,7 +16,7 @@ import (
 // Group is a run of documents that one child workflow works on.
 type Group struct {
 	From    int   `json:"from,omitempty"`    // index of its first document
-	Weights []int `json:"weights,omitempty"` // of each document, in model calls as far as its size tells; 0 of one that is kept of the task that is run again
+	Weights []int `json:"weights,omitempty"` // of each document, in model calls as far as its size tells; 0 of a document that is taken over from the replayed task
 	URLs    []int `json:"urls,omitempty"`    // indexes of those that must be fetched first
 }
 
@@ -62,16 +62,25 @@ func (a *Library) PlanDocuments(ctx context.Context, req record.PlanRequest) ([]
 	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
 		return nil, err
 	}
-	weights, err := a.WriteTexts(ctx, req.Task, in.Documents)
+	return a.Plan(ctx, req.Task, in.Documents, Style{}, nil)
+}
+
+// Plan stores inline texts, shares the documents out to groups, and stores a manifest for each group. Documents whose
+// indexes are in kept are taken over from the replayed task: they weigh nothing. A retry writes the same again.
+func (a *Library) Plan(ctx context.Context, t record.TaskRef, documents []task.Document, style Style, kept []int) ([]Group, error) {
+	weights, err := a.writeTexts(ctx, t, documents)
 	if err != nil {
 		return nil, err
 	}
-	groups := Share(in.Documents, weights)
-	return groups, a.WriteManifests(ctx, req.Task, groups, in.Documents, Style{})
+	for _, index := range kept {
+		weights[index] = 0
+	}
+	groups := share(documents, weights)
+	return groups, a.writeManifests(ctx, t, groups, documents, style)
 }
 
-// WriteTexts stores inline texts and weighs every document, in model calls.
-func (a *Library) WriteTexts(ctx context.Context, t record.TaskRef, documents []task.Document) ([]int, error) {
+// writeTexts stores inline texts and weighs every document, in model calls.
+func (a *Library) writeTexts(ctx context.Context, t record.TaskRef, documents []task.Document) ([]int, error) {
 	weights := make([]int, len(documents))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(results.Parallel)
@@ -106,8 +115,8 @@ func (a *Library) weigh(ctx context.Context, t record.TaskRef, index int, d task
 	return 1 + int(min(size/int64(4*a.ChunkTokens), maxParts)), nil
 }
 
-// Share cuts documents into groups, in order.
-func Share(documents []task.Document, weights []int) []Group {
+// share cuts documents into groups, in order.
+func share(documents []task.Document, weights []int) []Group {
 	var groups []Group
 	total := groupWeight // so that the first document opens a group
 	for i, d := range documents {
@@ -124,34 +133,34 @@ func Share(documents []task.Document, weights []int) []Group {
 	return groups
 }
 
-// WriteManifests stores a manifest for each group.
-func (a *Library) WriteManifests(ctx context.Context, t record.TaskRef, groups []Group, documents []task.Document, how Style) error {
+// writeManifests stores a manifest for each group.
+func (a *Library) writeManifests(ctx context.Context, t record.TaskRef, groups []Group, documents []task.Document, style Style) error {
 	for n, group := range groups {
-		paper := Manifest{Style: how, From: group.From}
+		manifest := Manifest{Style: style, From: group.From}
 		for i := range group.Weights {
 			index := group.From + i
 			d := documents[index]
-			work := Entry{Name: d.Name, Label: d.Label(index), URL: d.URL, FileID: d.FileID, Password: d.Password}
+			entry := Entry{Name: d.Name, Label: d.Label(index), URL: d.URL, FileID: d.FileID, Password: d.Password}
 			if d.Text != "" {
-				work.Key = storage.DocumentKey(t.ID, index, "source")
+				entry.Key = storage.DocumentKey(t.ID, index, "source")
 			}
-			paper.Documents = append(paper.Documents, work)
+			manifest.Documents = append(manifest.Documents, entry)
 		}
-		if err := a.Bucket.PutJSON(ctx, storage.GroupKey(t.ID, n), paper); err != nil {
+		if err := a.Bucket.PutJSON(ctx, storage.GroupKey(t.ID, n), manifest); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ManifestEntry reads the manifest of a group and one document of it.
+// ManifestEntry reads the manifest of a group and returns it with the entry of one of its documents.
 func (a *Library) ManifestEntry(ctx context.Context, t record.TaskRef, group, index int) (Manifest, Entry, error) {
-	var p Manifest
-	if err := a.Bucket.GetJSON(ctx, storage.GroupKey(t.ID, group), &p); err != nil {
-		return p, Entry{}, err
+	var manifest Manifest
+	if err := a.Bucket.GetJSON(ctx, storage.GroupKey(t.ID, group), &manifest); err != nil {
+		return manifest, Entry{}, err
 	}
-	if at := index - p.From; at >= 0 && at < len(p.Documents) {
-		return p, p.Documents[at], nil
+	if at := index - manifest.From; at >= 0 && at < len(manifest.Documents) {
+		return manifest, manifest.Documents[at], nil
 	}
-	return p, Entry{}, fmt.Errorf("group %d has no document %d", group, index)
+	return manifest, Entry{}, fmt.Errorf("group %d has no document %d", group, index)
 }

@@ -23,7 +23,7 @@ func TestShare(t *testing.T) {
 	for name, test := range tests {
 		docs := make([]task.Document, len(test.weights))
 		docs[0].URL = "https://example.com"
-		groups := Share(docs, test.weights)
+		groups := share(docs, test.weights)
 		var sizes, all []int
 		next := 0
 		for _, g := range groups {

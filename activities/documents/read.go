@@ -217,6 +217,12 @@ type Part struct {
 	End   int `json:"end"`
 }
 
+// PartText returns the text of a part.
+func (a *Library) PartText(ctx context.Context, t record.TaskRef, index int, part Part) (string, error) {
+	text, err := a.Bucket.GetRange(ctx, TextKey(t, index), int64(part.Start), int64(part.End))
+	return string(text), err
+}
+
 // HalveRequest names a part that a model found too long.
 type HalveRequest struct {
 	Task  record.TaskRef `json:"task,omitzero"`
@@ -228,11 +234,11 @@ type HalveRequest struct {
 func (a *Library) HalvePart(ctx context.Context, req HalveRequest) ([]Part, error) {
 	heart := call.StartHeartbeat(ctx, "cutting")
 	defer heart.Stop()
-	text, err := a.Bucket.GetRange(ctx, TextKey(req.Task, req.Index), int64(req.Part.Start), int64(req.Part.End))
+	text, err := a.PartText(ctx, req.Task, req.Index, req.Part)
 	if err != nil {
 		return nil, err
 	}
-	halves := document.Split(string(text), max(document.Tokens(string(text))/2+1, 1))
+	halves := document.Split(text, max(document.Tokens(text)/2+1, 1))
 	parts := make([]Part, 0, len(halves))
 	for _, half := range halves {
 		parts = append(parts, Part{Start: req.Part.Start + half.Start, End: req.Part.Start + half.End})

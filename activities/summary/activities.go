@@ -13,7 +13,6 @@ import (
 // Activities are the activities of the kind.
 type Activities struct {
 	Bucket    *storage.Bucket
-	Files     storage.Files
 	Call      *call.Caller
 	Documents *documents.Library
 	Results   *results.Store
@@ -21,13 +20,13 @@ type Activities struct {
 
 // New builds the activities of the kind.
 func New(p activities.Parts) activities.Queued {
-	return &Activities{Bucket: p.Bucket, Files: p.Files, Call: p.Call, Documents: p.Documents, Results: p.Results}
+	return &Activities{Bucket: p.Bucket, Call: p.Call, Documents: p.Documents, Results: p.Results}
 }
 
 // Queues lists the activities by task queue.
 func (a *Activities) Queues() map[string][]any {
 	return map[string][]any{
-		record.QueueDocuments: {a.PlanSummary, a.FailItem, a.FinishSummary},
+		record.QueueDocuments: {a.PlanSummary, a.FinishSummary},
 		record.QueueLLM:       {a.SummarisePart, a.CombineAnswers, a.DigestItems},
 	}
 }

@@ -63,7 +63,7 @@ func (a *Activities) SummarisePart(ctx context.Context, req PartRequest) (call.A
 	if err != nil {
 		return call.Answer{}, err
 	}
-	text, err := a.Bucket.GetRange(ctx, documents.TextKey(req.Task, req.Index), int64(req.Part.Start), int64(req.Part.End))
+	text, err := a.Documents.PartText(ctx, req.Task, req.Index, req.Part)
 	if err != nil {
 		return call.Answer{}, err
 	}
@@ -76,7 +76,7 @@ func (a *Activities) SummarisePart(ctx context.Context, req PartRequest) (call.A
 	a.showsSummary(ctx, heart, req.Task, paper, req.Index, req.Item)
 	answer, err := a.Call.Ask(ctx, heart, req.Task, stepPart, llm.Request{Messages: []llm.Message{
 		{Role: "system", Content: orders(paper.Style, "Summarise "+about+" that the user gives you.")},
-		{Role: "user", Content: call.Quote("document", work.Label, string(text))},
+		{Role: "user", Content: call.Quote("document", work.Label, text)},
 	}})
 	if err != nil {
 		return call.Answer{}, err

@@ -43,33 +43,3 @@ func (a *Activities) complete(ctx context.Context, t record.TaskRef, index int, 
 		Usage: so.Usage.Add(answer.Usage), Attempts: calls, Cached: calls == 0, Model: answer.By, Simulated: answer.Simulated,
 	})
 }
-
-// FailRequest records an item that failed for good.
-type FailRequest struct {
-	Task  record.TaskRef `json:"task,omitzero"`
-	Group int            `json:"group,omitempty"`
-	Index int            `json:"index,omitempty"`
-	Error *task.Error    `json:"error,omitempty"`
-	Usage task.Usage     `json:"usage,omitzero"`
-	Calls int            `json:"calls,omitempty"`
-}
-
-// FailItem records the failure of an item, under the name its reader knows it by.
-func (a *Activities) FailItem(ctx context.Context, req FailRequest) error {
-	heart := call.StartHeartbeat(ctx, "recording")
-	defer heart.Stop()
-	_, work, err := a.Documents.ManifestEntry(ctx, req.Task, req.Group, req.Index)
-	if err != nil {
-		return err
-	}
-	name := work.Label
-	var kept documents.Source
-	if err := a.Bucket.GetJSON(ctx, documents.SourceKey(req.Task, req.Index), &kept); err == nil {
-		name = kept.Name
-	} else if file, err := a.Files.Stat(ctx, req.Task.Tenant, work.FileID); err == nil && work.Name == "" {
-		name = file.Name
-	}
-	return a.Results.WriteItem(ctx, req.Task, task.Item{
-		Index: req.Index, Status: task.ItemFailed, Name: name, Error: req.Error, Usage: req.Usage, Attempts: req.Calls,
-	})
-}

@@ -25,20 +25,13 @@ func (a *Activities) PlanSummary(ctx context.Context, req record.PlanRequest) (P
 	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
 		return Plan{}, err
 	}
-	weights, err := a.Documents.WriteTexts(ctx, req.Task, in.Documents)
-	if err != nil {
-		return Plan{}, err
-	}
 	kept, err := a.Results.KeepItems(ctx, req.Task, len(in.Documents))
 	if err != nil {
 		return Plan{}, err
 	}
-	for _, index := range kept {
-		weights[index] = 0
-	}
-	plan := Plan{Documents: len(in.Documents), Groups: documents.Share(in.Documents, weights), Digest: in.Digest, FanIn: fanIn(in.Words)}
-	how := documents.Style{Instructions: in.Instructions, Language: in.Language, Words: in.Words}
-	return plan, a.Documents.WriteManifests(ctx, req.Task, plan.Groups, in.Documents, how)
+	style := documents.Style{Instructions: in.Instructions, Language: in.Language, Words: in.Words}
+	groups, err := a.Documents.Plan(ctx, req.Task, in.Documents, style, kept)
+	return Plan{Documents: len(in.Documents), Groups: groups, Digest: in.Digest, FanIn: fanIn(in.Words)}, err
 }
 
 // fanIn is how many summaries of so many words fit into one call: about 8,000 tokens, at two tokens a word to be safe in

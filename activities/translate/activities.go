@@ -26,7 +26,7 @@ func New(p activities.Parts) activities.Queued {
 // Queues lists the activities by task queue.
 func (a *Activities) Queues() map[string][]any {
 	return map[string][]any{
-		record.QueueDocuments: {a.PlanTranslation, a.StoreTranslation, a.FailTranslation, a.FinishTranslation},
+		record.QueueDocuments: {a.PlanTranslation, a.StoreTranslation, a.FinishTranslation},
 		record.QueueLLM:       {a.TranslatePart},
 	}
 }

@@ -32,7 +32,7 @@ func (a *Activities) TranslatePart(ctx context.Context, req PartRequest) (call.A
 	if err != nil {
 		return call.Answer{}, err
 	}
-	text, err := a.Bucket.GetRange(ctx, documents.TextKey(req.Task, req.Index), int64(req.Part.Start), int64(req.Part.End))
+	text, err := a.Documents.PartText(ctx, req.Task, req.Index, req.Part)
 	if err != nil {
 		return call.Answer{}, err
 	}
@@ -44,7 +44,7 @@ func (a *Activities) TranslatePart(ctx context.Context, req PartRequest) (call.A
 	}
 	return a.Call.Ask(ctx, heart, req.Task, stepTranslate, llm.Request{Messages: []llm.Message{
 		{Role: "system", Content: orders(manifest.Style)},
-		{Role: "user", Content: call.Quote(partTag, entry.Label, string(text))},
+		{Role: "user", Content: call.Quote(partTag, entry.Label, text)},
 	}})
 }
 

@@ -29,10 +29,6 @@ func (a *Activities) PlanTranslation(ctx context.Context, req record.PlanRequest
 	if err := a.Bucket.GetJSON(ctx, req.InputKey, &in); err != nil {
 		return Plan{}, err
 	}
-	weights, err := a.Documents.WriteTexts(ctx, req.Task, in.Documents)
-	if err != nil {
-		return Plan{}, err
-	}
 	kept, err := a.Results.KeepItems(ctx, req.Task, len(in.Documents))
 	if err != nil {
 		return Plan{}, err
@@ -40,12 +36,9 @@ func (a *Activities) PlanTranslation(ctx context.Context, req record.PlanRequest
 	if err := a.Results.KeepArtifacts(ctx, req.Task, kept); err != nil {
 		return Plan{}, err
 	}
-	for _, index := range kept {
-		weights[index] = 0
-	}
-	plan := Plan{Documents: len(in.Documents), Groups: documents.Share(in.Documents, weights), Kept: len(kept)}
 	style := documents.Style{Language: in.Language, Instructions: in.Instructions}
-	return plan, a.Documents.WriteManifests(ctx, req.Task, plan.Groups, in.Documents, style)
+	groups, err := a.Documents.Plan(ctx, req.Task, in.Documents, style, kept)
+	return Plan{Documents: len(in.Documents), Groups: groups, Kept: len(kept)}, err
 }
 
 // StoreRequest asks to store the translation of a document. Answers are ledger keys, one for each part.
@@ -114,24 +107,6 @@ func (a *Activities) StoreTranslation(ctx context.Context, req StoreRequest) err
 	return a.Results.WriteItem(ctx, req.Task, task.Item{
 		Index: req.Index, Status: task.ItemSucceeded, Name: result.Source.Name, Result: encoded, Usage: req.Item.Usage,
 		Attempts: req.Item.Calls, Cached: req.Item.Calls == 0, Model: req.Model, Simulated: req.Fake,
-	})
-}
-
-// FailRequest asks to record that a document failed.
-type FailRequest struct {
-	Task  record.TaskRef    `json:"task,omitzero"`
-	Index int               `json:"index,omitempty"`
-	Name  string            `json:"name,omitempty"`
-	Error *task.Error       `json:"error,omitempty"`
-	Item  results.ItemSoFar `json:"item,omitzero"`
-}
-
-// FailTranslation records the failure of a document. A retry writes the same again.
-func (a *Activities) FailTranslation(ctx context.Context, req FailRequest) error {
-	heart := call.StartHeartbeat(ctx, "recording")
-	defer heart.Stop()
-	return a.Results.WriteItem(ctx, req.Task, task.Item{
-		Index: req.Index, Status: task.ItemFailed, Name: req.Name, Error: req.Error, Usage: req.Item.Usage, Attempts: req.Item.Calls,
 	})
 }
 

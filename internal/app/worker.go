@@ -186,15 +186,15 @@ func (a *App) activityParts(ctx context.Context) (p activities.Parts, end func()
 		return p, nil, err
 	}
 	end = func() { _ = kit.Close(); stopLanes(); stopModels(); stopVideos(); _ = reader.Close() }
+	files, store := storage.NewFiles(a.Bucket), &results.Store{Bucket: a.Bucket}
 	p = activities.Parts{
 		Call: &call.Caller{
 			Bucket: a.Bucket, Ledger: storage.NewLedger(a.Bucket), Router: models, MaxAttempts: cfg.LLM.MaxAttempts, Meter: a.Metrics, Log: a.Log,
 		},
 		Documents: &documents.Library{
-			Bucket: a.Bucket, Files: storage.NewFiles(a.Bucket), Reader: reader, Fetcher: fetcher, Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens,
+			Bucket: a.Bucket, Files: files, Results: store, Reader: reader, Fetcher: fetcher, Scratch: scratch, ChunkTokens: cfg.LLM.ChunkTokens,
 		},
-		Results: &results.Store{Bucket: a.Bucket},
-		Bucket:  a.Bucket, Files: storage.NewFiles(a.Bucket), Embedding: cfg.LLM.EmbeddingModel, ContextTokens: cfg.LLM.ContextTokens,
+		Results: store, Bucket: a.Bucket, Files: files, Embedding: cfg.LLM.EmbeddingModel, ContextTokens: cfg.LLM.ContextTokens,
 		Indexes: &retrieval.Cache{}, Renderer: renderer, Tools: kit, Kinds: workflows.Inputs{Priced: a.priced(models)}, Log: a.Log,
 	}
 	return p, end, nil

@@ -72,14 +72,14 @@ func New(t *testing.T) *Bench {
 	reader := document.NewExtractor(document.Options{Workers: 2})
 	t.Cleanup(func() { _ = reader.Close() })
 	log := slog.New(slog.DiscardHandler)
+	files, store := storage.NewFiles(b.Bucket), &results.Store{Bucket: b.Bucket}
 	b.Parts = activities.Parts{
 		Call: &call.Caller{Bucket: b.Bucket, Ledger: storage.NewLedger(b.Bucket), Router: table, MaxAttempts: 3, Log: log},
 		Documents: &documents.Library{
-			Bucket: b.Bucket, Files: storage.NewFiles(b.Bucket), Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
+			Bucket: b.Bucket, Files: files, Results: store, Reader: reader, Fetcher: document.NewFetcher(document.FetchOptions{}),
 			Scratch: t.TempDir(), ChunkTokens: 200,
 		},
-		Results: &results.Store{Bucket: b.Bucket},
-		Bucket:  b.Bucket, Files: storage.NewFiles(b.Bucket), Embedding: "test-embedding", ContextTokens: 2000,
+		Results: store, Bucket: b.Bucket, Files: files, Embedding: "test-embedding", ContextTokens: 2000,
 		Indexes: &retrieval.Cache{}, Tools: b.Tools, Kinds: workflows.Inputs{}, Log: log,
 	}
 	b.Renew()

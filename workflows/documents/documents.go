@@ -130,3 +130,11 @@ func Read(ctx workflow.Context, steps Steps, req activities.ReadRequest) (texts 
 	err = workflow.ExecuteActivity(lifecycle.DocumentWork(ctx, steps.Read, about), library.ReadDocuments, req).Get(ctx, &texts)
 	return texts, err
 }
+
+// Fail records that a document failed. A failure to record it is logged: the item gets its outcome when the task ends.
+func Fail(ctx workflow.Context, step, label string, req activities.FailRequest) {
+	options := lifecycle.DocumentWork(ctx, step, fmt.Sprintf("record that %s failed: %s", label, req.Error.Code))
+	if err := workflow.ExecuteActivity(options, library.FailItem, req).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("failure not recorded", "task", req.Task.ID, "item", req.Index, "error", err)
+	}
+}

@@ -33,7 +33,9 @@ func (d *groupDocument) end(ctx workflow.Context, err error) {
 		// It gets its outcome when the books are closed.
 		d.group.report.Cut = append(d.group.report.Cut, results.Cut{Index: d.index, Usage: d.so.Usage, Calls: d.so.Calls})
 	case err != nil:
-		d.fail(ctx, lifecycle.FailedAt(err))
+		documents.Fail(ctx, stepSummarise, d.label, docs.FailRequest{
+			Task: d.group.start.Task, Group: d.group.start.Number, Index: d.index, Error: lifecycle.FailedAt(err), Usage: d.so.Usage, Calls: d.so.Calls,
+		})
 		d.group.report.Failed++
 	default:
 		d.group.report.Succeeded++
@@ -210,14 +212,4 @@ func (d *groupDocument) missing(errs []error) error {
 		return first
 	}
 	return nil
-}
-
-// fail records the document's failure for those who read its items.
-func (d *groupDocument) fail(ctx workflow.Context, why *task.Error) {
-	req := activities.FailRequest{
-		Task: d.group.start.Task, Group: d.group.start.Number, Index: d.index, Error: why, Usage: d.so.Usage, Calls: d.so.Calls,
-	}
-	if err := workflow.ExecuteActivity(lifecycle.DocumentWork(ctx, stepSummarise, fmt.Sprintf("record that %s failed: %s", d.label, why.Code)), do.FailItem, req).Get(ctx, nil); err != nil {
-		workflow.GetLogger(ctx).Error("failure not recorded", "task", d.group.start.Task.ID, "item", d.index, "error", err)
-	}
 }

@@ -150,11 +150,9 @@ func (d *document) end(ctx workflow.Context, err error) {
 		d.Cut = append(d.Cut, results.Cut{Index: d.index, Usage: d.used.Usage, Calls: d.used.Calls})
 	case err != nil:
 		d.Failed++
-		req := activities.FailRequest{Task: d.run.Facts.Ref(), Index: d.index, Name: d.label, Error: lifecycle.FailedAt(err), Item: d.used}
-		options := lifecycle.DocumentWork(ctx, stepTranslate, "record that "+d.label+" failed")
-		if err := workflow.ExecuteActivity(options, do.FailTranslation, req).Get(ctx, nil); err != nil {
-			workflow.GetLogger(ctx).Error("failure not recorded", "task", d.run.Facts.ID, "item", d.index, "error", err)
-		}
+		documents.Fail(ctx, stepTranslate, d.label, docs.FailRequest{
+			Task: d.run.Facts.Ref(), Group: d.group, Index: d.index, Error: lifecycle.FailedAt(err), Usage: d.used.Usage, Calls: d.used.Calls,
+		})
 	default:
 		d.Succeeded++
 	}

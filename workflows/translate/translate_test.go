@@ -141,6 +141,29 @@ func TestTranslate_failureAndReplay(t *testing.T) {
 	}
 }
 
+// A document that cannot be fetched or read costs no call, and its item has the name that the client knows it by.
+func TestTranslate_badDocumentsCostNoCall(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	broken, err := b.Parts.Files.Save(t.Context(), "acme", "broken.docx", "", strings.NewReader("PK\x03\x04 and nothing more"), 1<<20)
+	require.NoError(t, err)
+	s := b.translate(
+		task.Document{FileID: broken.ID},
+		task.Document{Name: "tide tables", URL: "http://127.0.0.1:9/secret?token=abc"},
+		task.Document{URL: "http://127.0.0.1:9/secret?token=abc"},
+		workflowtest.Texts(1)[0],
+	)
+	require.Equal(t, task.Partial, s.Outcome)
+	require.Equal(t, 1, b.Provider.Counts().Total)
+	items := b.Items()
+	require.Equal(t, task.DocumentBroken, items[0].Error.Code)
+	require.Equal(t, "broken.docx", items[0].Name)
+	require.Equal(t, task.FetchBlocked, items[1].Error.Code)
+	require.Equal(t, "tide tables", items[1].Name)
+	require.Equal(t, "http://127.0.0.1:9/secret", items[2].Name)
+	require.Equal(t, task.ItemSucceeded, items[3].Status)
+}
+
 // A cancel keeps what is translated, and every document has an outcome.
 func TestTranslate_cancel(t *testing.T) {
 	t.Parallel()
