@@ -262,28 +262,3 @@ func TestNew(t *testing.T) {
 		})
 	}
 }
-
-func TestCallbackID(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		body, id string
-	}{
-		"of Ark":        {`{"id":"cgt-1","model":"m","status":"succeeded","content":{"video_url":"http://169.254.169.254/"}}`, "cgt-1"},
-		"of a relay":    {`{"data":{"task_id":"t-1","status":"SUCCESS"}}`, "t-1"},
-		"no id":         {`{"status":"succeeded"}`, ""},
-		"not JSON":      {`id=cgt-1`, ""},
-		"a list":        {`["cgt-1"]`, ""},
-		"nothing":       {``, ""},
-		"two at once":   {`{"id":"a"}{"id":"b"}`, ""},
-		"a long id":     {`{"id":"` + strings.Repeat("x", 201) + `"}`, ""},
-		"a large body":  {`{"id":"a","pad":"` + strings.Repeat("x", 1<<20) + `"}`, ""},
-		"an odd object": {`{"id":{"a":1}}`, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			id, ok := wire.CallbackID([]byte(test.body))
-			require.Equal(t, test.id, id)
-			require.Equal(t, test.id != "", ok)
-		})
-	}
-}
