@@ -104,8 +104,8 @@ type ChildRequest struct {
 	Call int            `json:"call,omitempty"`
 	ID   string         `json:"id,omitempty"` // of the task that will be
 
-	Request string  `json:"request,omitempty"` // id of the request for input that had to be answered first; "" for none
-	Budget  float64 `json:"budget,omitempty"`  // of the task that starts it; 0 is none
+	Request string  `json:"request,omitempty"` // id of the request for input that was answered first; "": no request
+	Budget  float64 `json:"budget,omitempty"`  // budget of the parent task; 0: unlimited
 }
 
 // Child is a task that can be started, or why not.

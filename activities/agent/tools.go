@@ -30,7 +30,7 @@ type ToolRequest struct {
 // ToolDone is what came of a tool call.
 type ToolDone struct {
 	IsError bool        `json:"is_error,omitempty"`
-	Decided task.Action `json:"decided,omitempty"` // what a person, or the clock, decided; "" if nobody was asked
+	Decided task.Action `json:"decided,omitempty"` // decision of a person or of a timeout; "": the call required no approval
 }
 
 // RunTool carries out a tool call and keeps its result. A call that has its result is not made again. One that

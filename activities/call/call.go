@@ -243,7 +243,7 @@ func (a *Caller) Text(ctx context.Context, key string) (string, error) {
 	return found.Text, err
 }
 
-// Entry returns an entry of the ledger; an error if there is none.
+// Entry returns an entry of the ledger. It returns an error if the ledger has no entry under the key.
 func (a *Caller) Entry(ctx context.Context, key string) (found Entry, err error) {
 	ok, err := a.Ledger.Look(ctx, key, &found)
 	if err == nil && !ok {

@@ -68,7 +68,7 @@ func TestFailures(t *testing.T) {
 	fault := func(class llm.Class, code task.Code, hint time.Duration) error {
 		return &llm.Error{Class: class, Code: code, Message: "no", Provider: "p", Status: 500, RetryAfter: hint}
 	}
-	lately, nobody := time.Now().Add(-time.Minute), &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Err: &net.OpError{Op: "dial"}}
+	lately, unreachable := time.Now().Add(-time.Minute), &llm.Error{Class: llm.Retry, Code: task.ModelUnavailable, Err: &net.OpError{Op: "dial"}}
 	tests := map[string]struct {
 		err    error
 		before record.CallState
@@ -97,11 +97,11 @@ func TestFailures(t *testing.T) {
 			code:   task.ModelUnavailable, after: 50 * time.Second, most: 70 * time.Second, calls: 10,
 		},
 		"an outage has an end": {
-			err: nobody, before: record.CallState{Calls: 9, Down: 9, Outage: spell.Spell{Lasted: policies[ModelCall].outage - 30*time.Second, Seen: lately}},
+			err: unreachable, before: record.CallState{Calls: 9, Down: 9, Outage: spell.Spell{Lasted: policies[ModelCall].outage - 30*time.Second, Seen: lately}},
 			code: task.ModelUnavailable, final: true, calls: 10,
 		},
 		"a clock that goes on by a day is no outage": {
-			err: nobody, before: record.CallState{Calls: 9, Down: 9, Outage: spell.Spell{Lasted: time.Minute, Seen: time.Now().Add(-24 * time.Hour)}},
+			err: unreachable, before: record.CallState{Calls: 9, Down: 9, Outage: spell.Spell{Lasted: time.Minute, Seen: time.Now().Add(-24 * time.Hour)}},
 			code: task.ModelUnavailable, after: 50 * time.Second, most: 70 * time.Second, calls: 10,
 		},
 		"nor is one that goes on by a day long patience": {

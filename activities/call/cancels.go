@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// recentCancels holds the tasks of which a call was cut off a moment ago. Each activity of a task learns of its end by
-// a heartbeat of its own; without this, the lane would admit calls of the others in between, to be cut off and paid
-// for in vain. The zero value is empty.
+// recentCancels holds the tasks whose calls were cancelled within cancelSpread. Each activity of a task learns of the
+// cancel by its own heartbeat. Until then the lane must admit no call of the task, because that call would be cut off and
+// still be paid for. The zero value is empty.
 type recentCancels struct {
 	mu sync.Mutex
 	at map[string]time.Time
@@ -17,7 +17,7 @@ type recentCancels struct {
 // cancelSpread is how long a cancel takes to reach all activities of a task.
 const cancelSpread = 3 * heartbeatInterval
 
-// add notes that a call of a task was cut off.
+// add records that a call of a task was cancelled.
 func (e *recentCancels) add(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -28,7 +28,7 @@ func (e *recentCancels) add(id string) {
 	e.at[id] = time.Now()
 }
 
-// remaining returns how long no call of a task may begin.
+// remaining returns for how long the task may begin no call.
 func (e *recentCancels) remaining(id string) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -233,7 +233,7 @@ func message(err error) string {
 	return "it cannot be reached"
 }
 
-// unknown ends a submit of which nobody can tell what came of it.
+// unknown fails a submit whose outcome is unknown: the provider may have made a job.
 func (s *submission) unknown(ctx context.Context, why string) error {
 	e := task.Errorf(task.SubmissionUnknown,
 		"%s. A job may have been made, and be charged for; it was not submitted again. Look for %s in the account of %s, and run the prompt in a new task if it is not there",

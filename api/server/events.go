@@ -72,7 +72,7 @@ func (s *server) allEvents(ctx context.Context, in *allEventsRequest) (*stream, 
 
 func wantsStream(accept string) bool { return strings.Contains(strings.ToLower(accept), eventStream) }
 
-// lastSeen reads the id of an event. One that is none of ours is none at all: its reader gets the present state.
+// lastSeen reads the id of an event. An id that this API never sends counts as no id: the client receives the present state.
 func lastSeen(id string, otherwise int64) int64 {
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil && n >= 0 {
 		return n

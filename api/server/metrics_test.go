@@ -13,7 +13,7 @@ import (
 	"longhaul/internal/metrics"
 )
 
-// Whatever clients ask for, the numbers do not grow, and name nobody.
+// The number of series does not grow with the requests of clients, and no label names a tenant.
 func TestMetrics_boundedPathsAndTenants(t *testing.T) {
 	m := metrics.New()
 	a := newAPI(t, func(p *server.Parts) {

@@ -80,7 +80,7 @@ func (d DeadLetters) Read(ctx context.Context, tenant string, open bool, name st
 	return g, d.bucket.GetJSON(ctx, deadPrefix(tenant, open)+name, &g)
 }
 
-// Find returns the dead letter of a task, open or settled; ErrNotFound if there is none.
+// Find returns the dead letter of a task, open or settled; ErrNotFound if the task has no dead letter.
 func (d DeadLetters) Find(ctx context.Context, tenant, id string) (StoredDeadLetter, error) {
 	var name string
 	if err := d.bucket.GetJSON(ctx, deadIndex(tenant, id), &name); err != nil {
@@ -112,7 +112,7 @@ func (d DeadLetters) Count(ctx context.Context, tenant string, since time.Time) 
 	return open, newer, nil
 }
 
-// Settle changes a dead letter and moves it from open to settled; ErrNotFound if there is none. It is idempotent.
+// Settle changes a dead letter and moves it from open to settled; ErrNotFound if the task has no dead letter. It is idempotent.
 func (d DeadLetters) Settle(ctx context.Context, tenant, id string, change func(*task.DeadLetter)) (StoredDeadLetter, error) {
 	g, err := d.Find(ctx, tenant, id)
 	if err != nil {

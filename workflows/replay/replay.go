@@ -218,7 +218,7 @@ func (r *replays) begin(ctx workflow.Context, ready activities.Ready) (workflow.
 	replay := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, options), facts.Kind, record.Start[struct{}]{Facts: facts})
 	err := replay.GetChildWorkflowExecution().Get(free, nil)
 	if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
-		return nil, nil //nolint:nilnil // there is none of ours
+		return nil, nil //nolint:nilnil // another workflow has the id: this task has no child to follow
 	}
 	return replay, err
 }

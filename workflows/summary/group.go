@@ -26,7 +26,7 @@ type GroupStart struct {
 	Number int            `json:"number,omitempty"`
 	Group  docs.Group     `json:"group,omitzero"`
 	FanIn  int            `json:"fan_in,omitempty"`
-	Budget float64        `json:"budget,omitempty"` // of this run; 0 is none
+	Budget float64        `json:"budget,omitempty"` // of this run; 0: unlimited
 	Done   GroupReport    `json:"done,omitzero"`
 	Shut   bool           `json:"shut,omitempty"` // the task was paused when the run before ended
 }
