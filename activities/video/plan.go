@@ -50,7 +50,7 @@ func (a *Activities) PlanVideo(ctx context.Context, req record.PlanRequest) (Vid
 	}
 	plan := VideoPlan{Names: make([]string, len(in.Prompts)), Each: a.Renderer.Price(float64(in.Seconds))}
 	for i, prompt := range in.Prompts {
-		plan.Names[i] = task.Brief(strings.Join(strings.Fields(prompt), " "))
+		plan.Names[i] = task.Brief(prompt)
 	}
 	var err error
 	if plan.Kept, err = a.Results.KeepItems(ctx, req.Task, len(in.Prompts)); err != nil {

@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"net/url"
+	"strings"
+	"unicode"
 )
 
 // Document is a document in an input: exactly one of URL, FileID and Text is set.
@@ -76,13 +78,23 @@ func (d Document) Label(index int) string {
 	}
 }
 
-// Brief shortens a name for Temporal's workflow summary, which is limited to 400 bytes.
-func Brief(name string) string {
+// Brief returns a text as one line of at most 60 characters: white space becomes single spaces, and characters that
+// control a terminal or the direction of writing are dropped. Temporal limits a workflow summary to 400 bytes.
+func Brief(text string) string {
 	const most = 60 // characters of up to four bytes
-	if runes := []rune(name); len(runes) > most {
+	line := strings.Join(strings.Fields(strings.Map(printable, text)), " ")
+	if runes := []rune(line); len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}
-	return name
+	return line
+}
+
+// printable keeps white space and drops other control characters.
+func printable(r rune) rune {
+	if unicode.Is(unicode.Bidi_Control, r) || unicode.IsControl(r) && !unicode.IsSpace(r) {
+		return -1
+	}
+	return r
 }
 
 // withoutSecrets returns an address without user, query and fragment.
